@@ -1,0 +1,1 @@
+//! backplane-types
