@@ -1,1 +1,2 @@
 //! backplane-nodes
+pub mod ns0;

@@ -1,0 +1,3 @@
+//! Namespace 0.
+
+pub mod table;
