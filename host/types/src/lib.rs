@@ -1,1 +1,21 @@
-//! backplane-types
+//! The types of OPC UA: built-in types, generated service structures and enumerations, status codes, and the bounded binary codec.
+//!
+//! This crate owns how values look in memory and on the wire. It must not know sockets, clocks, channels, sessions or nodes. Nothing in it
+//! panics on input: every decoder is bounded by [`DecodeLimits`] and by the bytes that are there.
+
+pub mod attribute;
+pub mod builtin;
+pub mod codec;
+mod interim_status;
+pub mod now;
+pub mod structure;
+
+pub use attribute::AttributeId;
+pub use builtin::{
+    Array, ArrayError, ArrayValues, BuiltInType, ByteString, DataValue, DateTime, Decimal, DiagnosticInfo,
+    ExpandedNodeId, ExtensionBody, ExtensionObject, Guid, Identifier, IdentifierRef, LocalizedText, NodeId, NodeIdRef,
+    ParseGuidError, ParseNodeIdError, QualifiedName, StatusCode, UaString, Variant, WrongType, XmlElement,
+};
+pub use codec::{BinaryDecode, BinaryEncode, DecodeError, DecodeLimits, Decoder, Encoder, MAX_DEPTH};
+pub use now::Now;
+pub use structure::Structure;

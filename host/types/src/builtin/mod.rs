@@ -1,0 +1,39 @@
+//! The built-in types (Part 6, 5.1.2) and their binary form (Part 6, 5.2.2).
+//!
+//! Owns the values, their equality, their text forms and their encoding. Must not know services, nodes or clocks.
+
+mod array;
+mod base64;
+mod built_in_type;
+mod data_value;
+mod date_time;
+mod decimal;
+mod diagnostic_info;
+mod extension_object;
+mod guid;
+mod names;
+mod node_id;
+mod node_id_ref;
+mod node_id_text;
+mod status_code;
+mod strings;
+mod variant;
+mod variant_codec;
+mod variant_from;
+
+pub use array::{Array, ArrayError, ArrayValues};
+pub use built_in_type::BuiltInType;
+pub use data_value::DataValue;
+pub use date_time::DateTime;
+pub use decimal::Decimal;
+pub use diagnostic_info::DiagnosticInfo;
+pub use extension_object::{ExtensionBody, ExtensionObject};
+pub use guid::{Guid, ParseGuidError};
+pub use names::{LocalizedText, QualifiedName};
+pub use node_id::{ExpandedNodeId, Identifier, NodeId};
+pub use node_id_ref::{IdentifierRef, NodeIdRef};
+pub use node_id_text::ParseNodeIdError;
+pub use status_code::StatusCode;
+pub use strings::{ByteString, UaString, XmlElement};
+pub use variant::Variant;
+pub use variant_from::WrongType;
