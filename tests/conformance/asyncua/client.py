@@ -1,0 +1,495 @@
+"""asyncua against a running server: `client.py services|reload|misdeeds URL SCRATCH`.
+
+Prints one JSON line per case; see ../src/client.rs for the protocol.
+"""
+
+import asyncio
+import json
+import sys
+import time
+import traceback
+import uuid
+from datetime import datetime, timezone
+from pathlib import Path
+
+from asyncua import Client, ua
+from asyncua.crypto import security_policies as policies
+from asyncua.crypto.cert_gen import setup_self_signed_certificate
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+APPLICATION = "urn:backplane:conformance:asyncua"
+SIMULATOR = "urn:backplane:simulator"
+MODES = {"sign": ua.MessageSecurityMode.Sign, "encrypt": ua.MessageSecurityMode.SignAndEncrypt}
+POLICIES = {
+    "Basic256Sha256": policies.SecurityPolicyBasic256Sha256,
+    "Aes128_Sha256_RsaOaep": policies.SecurityPolicyAes128Sha256RsaOaep,
+    "Aes256_Sha256_RsaPss": policies.SecurityPolicyAes256Sha256RsaPss,
+}
+NONE = ("None", "none")
+SECURITIES = [NONE] + [(policy, mode) for policy in POLICIES for mode in MODES]
+
+
+def say(**fields):
+    print(json.dumps(fields), flush=True)
+
+
+class Cases:
+    """Runs each case by itself: one that fails says why and the next one goes on."""
+
+    async def run(self, name, case):
+        try:
+            await asyncio.wait_for(case, 60)
+        except Exception as error:  # noqa: BLE001: whatever goes wrong is the case's result
+            traceback.print_exc()
+            say(case=name, problem=f"{type(error).__name__}: {error}")
+        else:
+            say(case=name)
+
+
+def check(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def equal(found, expected, what):
+    check(found == expected, f"{what}: expected {expected!r}, found {found!r}")
+
+
+class Setup:
+    def __init__(self, url, scratch):
+        self.url = url
+        self.key = Path(scratch) / "key.pem"
+        self.cert = Path(scratch) / "cert.der"
+
+    async def make_certificate(self):
+        await setup_self_signed_certificate(
+            self.key,
+            self.cert,
+            APPLICATION,
+            "localhost",
+            [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH],
+            {"commonName": "asyncua"},
+        )
+
+    async def client(self, security=NONE, user=None, lifetime=None):
+        client = Client(self.url, timeout=20)
+        client.application_uri = APPLICATION
+        policy, mode = security
+        if policy != "None":
+            await client.set_security(POLICIES[policy], str(self.cert), str(self.key), mode=MODES[mode])
+        if user:
+            client.set_user(user[0])
+            client.set_password(user[1])
+        if lifetime:
+            client.secure_channel_timeout = lifetime
+        return client
+
+
+def name_of(security):
+    return "none" if security == NONE else f"{security[0]}-{security[1]}"
+
+
+# ---------------------------------------------------------------------------------------------------- values
+
+SCALARS = {
+    "Boolean": (ua.VariantType.Boolean, True),
+    "SByte": (ua.VariantType.SByte, -12),
+    "Byte": (ua.VariantType.Byte, 250),
+    "Int16": (ua.VariantType.Int16, -31000),
+    "UInt16": (ua.VariantType.UInt16, 61000),
+    "Int32": (ua.VariantType.Int32, -2000000000),
+    "UInt32": (ua.VariantType.UInt32, 4000000000),
+    "Int64": (ua.VariantType.Int64, -(2**62)),
+    "UInt64": (ua.VariantType.UInt64, 2**63 + 5),
+    "Float": (ua.VariantType.Float, 1.5),
+    "Double": (ua.VariantType.Double, -2.25e100),
+    "String": (ua.VariantType.String, "größe"),
+    "DateTime": (ua.VariantType.DateTime, datetime(2026, 2, 3, 4, 5, 6, tzinfo=timezone.utc)),
+    "Guid": (ua.VariantType.Guid, uuid.UUID("12345678-1234-5678-9abc-def012345678")),
+    "ByteString": (ua.VariantType.ByteString, b"\x00\x01\xff"),
+    "NodeId": (ua.VariantType.NodeId, ua.NodeId("a node", 3)),
+    "ExpandedNodeId": (ua.VariantType.ExpandedNodeId, ua.ExpandedNodeId(77, 2)),
+    "QualifiedName": (ua.VariantType.QualifiedName, ua.QualifiedName("name", 2)),
+    "LocalizedText": (ua.VariantType.LocalizedText, ua.LocalizedText("text", "en")),
+}
+
+
+async def read_and_write_every_type(client, ns):
+    for name, (kind, value) in SCALARS.items():
+        node = client.get_node(f"ns={ns};s=Static_Scalar_{name}")
+        data_type = await node.read_data_type()
+        equal(data_type, ua.NodeId(kind.value), f"DataType of {name}")
+        before = await node.read_data_value()
+        equal(before.Value.VariantType, kind, f"type of {name}")
+        await node.write_value(ua.DataValue(ua.Variant(value, kind)))
+        after = await node.read_value()
+        if kind == ua.VariantType.DateTime:
+            after = after.replace(tzinfo=timezone.utc)
+        equal(after, value, f"{name} after write")
+        array = client.get_node(f"ns={ns};s=Static_Array_{name}")
+        await array.write_value(ua.DataValue(ua.Variant([value, value, value], kind)))
+        elements = await array.read_value()
+        equal(len(elements), 3, f"length of the array of {name}")
+        rank = await array.read_value_rank()
+        check(rank in (ua.ValueRank.OneDimension, ua.ValueRank.OneOrMoreDimensions), f"ValueRank of the array of {name}: {rank}")
+    node = client.get_node(f"ns={ns};s=Static_Scalar_Variant")
+    for value in (ua.Variant(7, ua.VariantType.UInt16), ua.Variant("text", ua.VariantType.String)):
+        await node.write_value(ua.DataValue(value))
+        equal((await node.read_data_value()).Value.Value, value.Value, "Variant after write")
+
+
+async def refuse_wrong_writes(client, ns):
+    node = client.get_node(f"ns={ns};s=Static_Scalar_Int32")
+    for value, expected in (
+        (ua.Variant("text", ua.VariantType.String), ua.StatusCodes.BadTypeMismatch),
+        (ua.Variant([1, 2], ua.VariantType.Int32), ua.StatusCodes.BadTypeMismatch),
+    ):
+        try:
+            await node.write_value(ua.DataValue(value))
+        except ua.UaStatusCodeError as error:
+            equal(error.code, expected, "status of a wrong write")
+        else:
+            raise AssertionError(f"{value} was accepted")
+    for identifier, value, expected in (
+        ("i=2258", ua.Variant(datetime.now(timezone.utc), ua.VariantType.DateTime), (ua.StatusCodes.BadNotWritable, ua.StatusCodes.BadUserAccessDenied)),
+        (f"ns={ns};s=no such node", ua.Variant(1, ua.VariantType.Int32), (ua.StatusCodes.BadNodeIdUnknown,)),
+    ):
+        try:
+            await client.get_node(identifier).write_value(ua.DataValue(value))
+        except ua.UaStatusCodeError as error:
+            check(error.code in expected, f"{identifier}: {error}")
+        else:
+            raise AssertionError(f"{identifier} was written")
+
+
+async def index_ranges(client, ns):
+    array = client.get_node(f"ns={ns};s=Static_Array_Int32")
+    await array.write_value(ua.DataValue(ua.Variant([10, 20, 30, 40, 50], ua.VariantType.Int32)))
+
+    async def read(text):
+        request = ua.ReadValueId(NodeId=array.nodeid, AttributeId=ua.AttributeIds.Value, IndexRange=text)
+        parameters = ua.ReadParameters(NodesToRead=[request], TimestampsToReturn=ua.TimestampsToReturn.Both)
+        return (await client.uaclient.read(parameters))[0]
+
+    equal((await read("1:2")).Value.Value, [20, 30], "1:2")
+    equal((await read("4")).Value.Value, [50], "4")
+    equal((await read("3:100")).Value.Value, [40, 50], "3:100")
+    equal((await read("7")).StatusCode.value, ua.StatusCodes.BadIndexRangeNoData, "7")
+    equal((await read("2:1")).StatusCode.value, ua.StatusCodes.BadIndexRangeInvalid, "2:1")
+    equal((await read("a")).StatusCode.value, ua.StatusCodes.BadIndexRangeInvalid, "a")
+    write = ua.WriteValue(
+        NodeId=array.nodeid,
+        AttributeId=ua.AttributeIds.Value,
+        IndexRange="1:2",
+        Value=ua.DataValue(ua.Variant([21, 31], ua.VariantType.Int32)),
+    )
+    results = await client.uaclient.write(ua.WriteParameters(NodesToWrite=[write]))
+    results[0].check()
+    equal(await array.read_value(), [10, 21, 31, 40, 50], "array after a write of 1:2")
+
+
+# ---------------------------------------------------------------------------------------------------- browse
+
+
+async def browse_everything(client, ns):
+    seen = set()
+    simulator = 0
+    queue = [client.nodes.objects]
+    while queue:
+        node = queue.pop()
+        if node.nodeid in seen:
+            continue
+        seen.add(node.nodeid)
+        if node.nodeid.NamespaceIndex == ns:
+            simulator += 1
+            (await node.read_browse_name(), await node.read_display_name(), await node.read_node_class())
+        if len(seen) < 2500:
+            queue.extend(await node.get_children())
+    check(simulator >= 350, f"only {simulator} nodes of the simulator are reachable from Objects")
+    for identifier in ("Var1", "Counter", "Add", "the.answer", "Static_Scalar_Guid", "Static_Array_Variant"):
+        check(ua.NodeId(identifier, ns) in seen, f"{identifier} is not reachable from Objects")
+    check(ua.NodeId(1299, ns) in seen, "i=1299 is not reachable from Objects")
+
+
+async def browse_in_pages(client):
+    description = ua.BrowseDescription(
+        NodeId=ua.NodeId(ua.ObjectIds.Server),
+        BrowseDirection=ua.BrowseDirection.Forward,
+        ReferenceTypeId=ua.NodeId(ua.ObjectIds.References),
+        IncludeSubtypes=True,
+        NodeClassMask=0,
+        ResultMask=63,
+    )
+    whole = (await client.uaclient.browse(ua.BrowseParameters(NodesToBrowse=[description])))[0]
+    parameters = ua.BrowseParameters(NodesToBrowse=[description], RequestedMaxReferencesPerNode=3)
+    page = (await client.uaclient.browse(parameters))[0]
+    found = list(page.References)
+    while page.ContinuationPoint:
+        check(len(page.References) <= 3, "page too long")
+        parameters = ua.BrowseNextParameters(ReleaseContinuationPoints=False, ContinuationPoints=[page.ContinuationPoint])
+        page = (await client.uaclient.browse_next(parameters))[0]
+        found.extend(page.References)
+    equal([reference.NodeId for reference in found], [reference.NodeId for reference in whole.References], "paged and whole browse")
+
+
+async def translate(client, ns):
+    node = await client.nodes.root.get_child(["0:Objects", "0:Server", "0:ServerStatus", "0:CurrentTime"])
+    equal(node.nodeid, ua.NodeId(2258), "path to CurrentTime")
+    node = await client.nodes.objects.get_child([f"{ns}:Dev", f"{ns}:Var1"])
+    equal(node.nodeid, ua.NodeId("Var1", ns), "path to Var1")
+    try:
+        await client.nodes.objects.get_child(["0:NoSuchThing"])
+    except ua.UaStatusCodeError as error:
+        equal(error.code, ua.StatusCodes.BadNoMatch, "unknown path")
+    else:
+        raise AssertionError("an unknown path was found")
+
+
+# ---------------------------------------------------------------------------------------------------- the rest
+
+
+async def call(client, ns):
+    parent = client.get_node(f"ns={ns};s=Dev")
+    total = await parent.call_method(ua.NodeId("Add", ns), ua.Variant(1.5, ua.VariantType.Double), ua.Variant(2.25, ua.VariantType.Double))
+    equal(total, 3.75, "1.5 + 2.25")
+    for arguments, expected in (
+        ([ua.Variant(1.0, ua.VariantType.Double)], ua.StatusCodes.BadArgumentsMissing),
+        ([ua.Variant("a", ua.VariantType.String), ua.Variant(1.0, ua.VariantType.Double)], ua.StatusCodes.BadInvalidArgument),
+    ):
+        try:
+            await parent.call_method(ua.NodeId("Add", ns), *arguments)
+        except ua.UaStatusCodeError as error:
+            equal(error.code, expected, f"Add with {arguments}")
+        else:
+            raise AssertionError(f"Add accepted {arguments}")
+
+
+class Changes:
+    def __init__(self):
+        self.values = asyncio.Queue()
+        self.status = None
+
+    def datachange_notification(self, node, value, data):
+        self.values.put_nowait((node.nodeid, value, data.monitored_item.Value))
+
+    def status_change_notification(self, status):
+        self.status = status
+
+
+async def subscribe(client, ns):
+    changes = Changes()
+    subscription = await client.create_subscription(50, changes)
+    await subscription.subscribe_data_change(client.get_node(f"ns={ns};s=Counter"), sampling_interval=50)
+    seen = []
+    while len(seen) < 20:
+        _, value, data = await asyncio.wait_for(changes.values.get(), 10)
+        check(data.StatusCode.is_good(), f"status {data.StatusCode}")
+        check(data.SourceTimestamp is not None, "no source timestamp")
+        seen.append(value)
+    check(all(later > earlier for earlier, later in zip(seen, seen[1:])), f"the counter does not count: {seen}")
+    check(seen[-1] - seen[0] < 30, f"changes were lost: {seen}")
+    answer = client.get_node(f"ns={ns};s=the.answer")
+    await subscription.subscribe_data_change(answer)
+    await answer.write_value(ua.DataValue(ua.Variant(43, ua.VariantType.Int32)))
+    while True:
+        node, value, _ = await asyncio.wait_for(changes.values.get(), 10)
+        if node == answer.nodeid and value == 43:
+            break
+    await answer.write_value(ua.DataValue(ua.Variant(42, ua.VariantType.Int32)))
+    await subscription.delete()
+    equal(changes.status, None, "status change")
+
+
+async def server_object(client):
+    namespaces = await client.get_namespace_array()
+    equal(namespaces[0], "http://opcfoundation.org/UA/", "namespace 0")
+    state = await client.get_node("i=2259").read_value()
+    equal(state, 0, "ServerStatus.State")
+    first = await client.get_node("i=2258").read_data_value()
+    await asyncio.sleep(0.05)
+    second = await client.get_node("i=2258").read_data_value()
+    check(second.Value.Value > first.Value.Value, "CurrentTime stands still")
+    check(second.SourceTimestamp > first.SourceTimestamp, "the source timestamp of CurrentTime stands still")
+    status = await client.get_node("i=2256").read_value()
+    check(status.BuildInfo.ProductName, "BuildInfo.ProductName is empty")
+    limit = await client.get_node("i=11705").read_value()
+    check(limit >= 1000, f"MaxNodesPerRead is {limit}")
+
+
+async def structures(client, ns):
+    """Values of the simulator's own structure and enumeration decode with the definitions that the server gives."""
+    types = await client.load_data_type_definitions()
+    check(types, "no data type of the simulator was found")
+    found = []
+    for node in await client.get_node(f"ns={ns};s=Boiler").get_children():
+        if await node.read_node_class() != ua.NodeClass.Variable:
+            continue
+        value = await node.read_value()
+        if type(value).__name__ in types:
+            found.append(type(value).__name__)
+    check(found, "no variable of the boiler has a structure or enumeration of its own")
+
+
+async def discovery(setup):
+    client = await setup.client()
+    endpoints = await client.connect_and_get_server_endpoints()
+    equal(len(endpoints), 7, "number of endpoints")
+    for endpoint in endpoints:
+        check(endpoint.EndpointUrl.startswith("opc.tcp://127.0.0.1:"), endpoint.EndpointUrl)
+        check(endpoint.ServerCertificate, "no server certificate")
+    servers = await client.connect_and_find_servers()
+    equal(len(servers), 1, "number of servers")
+    equal(servers[0].ApplicationUri, endpoints[0].Server.ApplicationUri, "application URI")
+
+
+async def wrong_password(setup):
+    client = await setup.client(user=("user1", "wrong"))
+    try:
+        await client.connect()
+    except ua.UaStatusCodeError as error:
+        check(error.code in (ua.StatusCodes.BadIdentityTokenRejected, ua.StatusCodes.BadUserAccessDenied), str(error))
+    else:
+        raise AssertionError("a wrong password was accepted")
+
+
+async def short_session(setup, security, user):
+    async with await setup.client(security, user) as client:
+        ns = await client.get_namespace_index(SIMULATOR)
+        equal(await client.get_node(f"ns={ns};s=the.answer").read_value(), 42, "the answer")
+        await call(client, ns)
+        await subscribe(client, ns)
+
+
+async def renewal(setup, security):
+    """Reads without a pause over three lifetimes of a 10 s token."""
+    async with await setup.client(security, lifetime=10_000) as client:
+        ns = await client.get_namespace_index(SIMULATOR)
+        node = client.get_node(f"ns={ns};s=Var1")
+        end = time.monotonic() + 24
+        count = 0
+        while time.monotonic() < end:
+            await asyncio.gather(*(node.read_value() for _ in range(20)))
+            count += 20
+        check(count > 500, f"only {count} reads")
+
+
+async def services(setup):
+    cases = Cases()
+    await setup.make_certificate()
+    await cases.run("discovery", discovery(setup))
+    for security in (NONE, ("Basic256Sha256", "encrypt")):
+        name = name_of(security)
+        async with await setup.client(security) as client:
+            ns = await client.get_namespace_index(SIMULATOR)
+            await cases.run(f"server object {name}", server_object(client))
+            await cases.run(f"browse {name}", browse_everything(client, ns))
+            await cases.run(f"browse in pages {name}", browse_in_pages(client))
+            await cases.run(f"translate {name}", translate(client, ns))
+            await cases.run(f"every type {name}", read_and_write_every_type(client, ns))
+            await cases.run(f"wrong writes {name}", refuse_wrong_writes(client, ns))
+            await cases.run(f"index ranges {name}", index_ranges(client, ns))
+            await cases.run(f"structures {name}", structures(client, ns))
+    for security in SECURITIES:
+        for user in (None, ("user1", "password1")):
+            name = f"session {name_of(security)} {'user' if user else 'anonymous'}"
+            await cases.run(name, short_session(setup, security, user))
+    await cases.run("wrong password", wrong_password(setup))
+    renewals = [(s, asyncio.create_task(cases.run(f"renewal {name_of(s)}", renewal(setup, s)))) for s in SECURITIES]
+    for _, task in renewals:
+        await task
+
+
+async def wait_for_word(word):
+    line = await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+    equal(line.strip(), word, "word on standard input")
+
+
+async def reload_case(setup):
+    """A client that is subscribed while the plugin is replaced sees new values, no error, and never reconnects."""
+    changes = Changes()
+    lost = []
+    async with await setup.client() as client:
+        client.connection_lost_callback = lambda error: lost.append(error)
+        ns = await client.get_namespace_index(SIMULATOR)
+        subscription = await client.create_subscription(50, changes)
+        nodes = [client.get_node(f"ns={ns};s={name}") for name in ("Counter", "the.answer", "Build")]
+        await subscription.subscribe_data_change(nodes, sampling_interval=50)
+        first = {}
+        while len(first) < 3:
+            node, value, _ = await asyncio.wait_for(changes.values.get(), 10)
+            first[node] = value
+        await client.get_node(f"ns={ns};s=Var1").write_value(ua.DataValue(ua.Variant(12.5, ua.VariantType.Double)))
+        say(event="subscribed")
+        await wait_for_word("replaced")
+        build = nodes[2].nodeid
+        while True:
+            node, value, data = await asyncio.wait_for(changes.values.get(), 30)
+            check(data.StatusCode.is_good(), f"{node}: {data.StatusCode}")
+            if node == build and value != first[build]:
+                break
+        for _ in range(5):
+            node, value, data = await asyncio.wait_for(changes.values.get(), 10)
+            check(data.StatusCode.is_good(), f"{node}: {data.StatusCode}")
+        await call(client, ns)
+        equal(lost, [], "lost connections")
+        equal(changes.status, None, "status change")
+        await subscription.delete()
+
+
+async def percentile(client, ns, seconds):
+    """Reads one at a time; answers (p99 in seconds, number of reads)."""
+    node = client.get_node(f"ns={ns};s=Var1")
+    times = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        start = time.perf_counter()
+        await node.read_value()
+        times.append(time.perf_counter() - start)
+    times.sort()
+    return times[len(times) * 99 // 100], len(times)
+
+
+async def misdeeds_case(setup):
+    async with await setup.client() as client:
+        ns = await client.get_namespace_index(SIMULATOR)
+        await percentile(client, ns, 1)
+        before, count = await percentile(client, ns, 4)
+        say(event="measured")
+        await wait_for_word("installed")
+        deadline = time.monotonic() + 30
+        while len([uri for uri in await client.get_namespace_array() if uri.startswith("urn:backplane:test:")]) < 3:
+            check(time.monotonic() < deadline, "the bad plugins did not load")
+            await asyncio.sleep(0.1)
+        uri = "urn:backplane:test:panics-on-write"
+        bad = await client.get_namespace_index(uri)
+        target = client.get_node(f"ns={bad};s=Target")
+
+        async def provoke():
+            while True:
+                try:
+                    await target.write_value(ua.DataValue(ua.Variant(1.0, ua.VariantType.Double)))
+                except ua.UaStatusCodeError:
+                    pass
+                await asyncio.sleep(0.05)
+
+        task = asyncio.create_task(provoke())
+        after, more = await percentile(client, ns, 6)
+        task.cancel()
+        print(f"p99 {before * 1e6:.0f} us of {count} reads -> {after * 1e6:.0f} us of {more} reads", file=sys.stderr)
+        check(after <= 2 * before, f"p99 went from {before * 1e6:.0f} to {after * 1e6:.0f} us")
+
+
+async def main():
+    script, url, scratch = sys.argv[1:4]
+    setup = Setup(url, scratch)
+    if script == "services":
+        await services(setup)
+    elif script == "reload":
+        await Cases().run("no reconnect, no error, new values", reload_case(setup))
+    elif script == "misdeeds":
+        await Cases().run("p99 within twice", misdeeds_case(setup))
+    else:
+        raise SystemExit(f"unknown script {script}")
+
+
+asyncio.run(main())

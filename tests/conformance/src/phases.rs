@@ -1,0 +1,67 @@
+//! What is tried, in order: every service, a plugin replaced under subscribed clients, misbehaving plugins beside a good one.
+
+use std::path::{Path, PathBuf};
+
+use crate::client::Client;
+use crate::server::Server;
+use crate::tally::Tally;
+
+fn guest(guests: &Path, name: &str) -> PathBuf {
+    guests.join(format!("{name}.wasm"))
+}
+
+/// The name that the harness itself reports under.
+const HARNESS: &str = "server";
+
+/// Each client by itself against a fresh server.
+pub(crate) fn services(binary: &Path, guests: &Path, clients: &[Client], tally: &mut Tally) -> Result<(), String> {
+    for client in clients {
+        let server = Server::start(binary, &[(guest(guests, "simulator"), "simulator")])?;
+        client.start("services", server.url(), &server.scratch(client.name())?)?.finish(tally)?;
+        let stopped = server.stop();
+        tally.record(HARNESS, &format!("stops after {}", client.name()), stopped.err().as_deref());
+    }
+    Ok(())
+}
+
+/// All clients at once are subscribed while the simulator is replaced by a changed build.
+pub(crate) fn reload(binary: &Path, guests: &Path, clients: &[Client], tally: &mut Tally) -> Result<(), String> {
+    let server = Server::start(binary, &[(guest(guests, "simulator"), "simulator")])?;
+    let mut running = Vec::new();
+    for client in clients {
+        running.push(client.start("reload", server.url(), &server.scratch(client.name())?)?);
+    }
+    for script in &mut running {
+        script.wait_for("subscribed", tally)?;
+    }
+    server.install(&guest(guests, "simulator-b"), "simulator")?;
+    for script in &mut running {
+        script.tell("replaced")?;
+    }
+    for script in running {
+        script.finish(tally)?;
+    }
+    let stopped = server.stop();
+    tally.record(HARNESS, "stops after reload", stopped.err().as_deref());
+    Ok(())
+}
+
+/// A client measures its reads of the simulator alone, then beside plugins that spin, panic and eat memory. The script
+/// fails when a request fails or its p99 more than doubles.
+pub(crate) fn misdeeds(binary: &Path, guests: &Path, clients: &[Client], tally: &mut Tally) -> Result<(), String> {
+    for client in clients {
+        let mut server = Server::start(binary, &[(guest(guests, "simulator"), "simulator")])?;
+        let mut script = client.start("misdeeds", server.url(), &server.scratch(client.name())?)?;
+        script.wait_for("measured", tally)?;
+        for name in ["spins", "panics-on-write", "memory-eater"] {
+            server.install(&guest(guests, name), name)?;
+        }
+        script.tell("installed")?;
+        script.finish(tally)?;
+        let problem = (!server.is_running()).then(|| server.log());
+        tally.record(HARNESS, &format!("survives misdeeds beside {}", client.name()), problem.as_deref());
+        let stopped = server.stop();
+        tally.record(HARNESS, &format!("stops after misdeeds beside {}", client.name()), stopped.err().as_deref());
+    }
+    Ok(())
+}
