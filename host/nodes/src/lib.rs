@@ -1,2 +1,24 @@
-//! backplane-nodes
+//! The address space of the server: nodes, their values, and the services that look at them.
+//!
+//! It owns value cells, models, the snapshot that all managers' models form together, the `NodeManager` seam, the native namespace 0, and Read,
+//! Write, Browse, BrowseNext, TranslateBrowsePathsToNodeIds, RegisterNodes and Call. It must not know sessions, channels, executors or clocks: who
+//! asks and what time it is come in with each request.
+
+pub mod cell;
+mod graph;
+pub mod limits;
+pub mod manager;
+pub mod model;
+pub mod namespace;
 pub mod ns0;
+pub mod space;
+pub mod timestamps;
+pub mod typing;
+
+pub use cell::ValueCell;
+pub use limits::Limits;
+pub use manager::{BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, Role, WriteOperation, Writes};
+pub use model::{ChangeError, MethodArgument, Model, ModelBuilder};
+pub use namespace::NamespaceTable;
+pub use space::{AddressSpace, AttachError, ManagerId, Snapshot, UpdateError};
+pub use timestamps::Stamps;

@@ -1,0 +1,402 @@
+//! The cell that holds one variable's current value.
+//!
+//! It owns the value, its status and its times, and hands out consistent copies of all four without ever making a reader wait for a lock: a
+//! sequence number that is odd during a write tells a reader to look again. Values of up to eight bytes live in the cell; larger ones sit behind
+//! one atomic pointer. The cell must not know which node it belongs to, who writes it, or what time it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
+
+use arc_swap::ArcSwapOption;
+use backplane_types::{BinaryEncode, DataValue, DateTime, Encoder, StatusCode, Variant};
+
+use crate::timestamps::Stamps;
+
+/// Kind 0: the value is `Empty`.
+const KIND_EMPTY: u8 = 0;
+/// Kind of a value that is behind the pointer; other kinds are the numbers of the built-in types (Part 6, 5.1.2).
+const KIND_LARGE: u8 = 0xff;
+
+const FLAG_SOURCE: u8 = 1;
+const FLAG_SERVER: u8 = 1 << 1;
+/// Somebody other than the declaration of the node has set the value.
+const FLAG_PUBLISHED: u8 = 1 << 2;
+/// The status was put over the value from outside (`degrade`), and holds until the next value.
+const FLAG_DEGRADED: u8 = 1 << 3;
+
+/// How often a reader looks again at once before it gives the rest of its time slice away.
+const SPINS: u32 = 64;
+
+/// A value too large for the cell, or with picoseconds.
+#[derive(Debug)]
+struct Large {
+    value: Variant,
+    source_picoseconds: Option<u16>,
+}
+
+/// The current value of one variable: see the module text.
+///
+/// Writers are serialised among themselves by the same sequence number; they hold it for a few stores.
+#[derive(Debug)]
+pub struct ValueCell {
+    /// Even: stable. Half of it counts the writes.
+    sequence: AtomicU64,
+    /// Status in the upper 32 bits, flags in bits 8 to 15, kind in bits 0 to 7.
+    head: AtomicU64,
+    bits: AtomicU64,
+    source: AtomicI64,
+    server: AtomicI64,
+    large: ArcSwapOption<Large>,
+}
+
+/// One consistent look at a cell.
+struct Look {
+    sequence: u64,
+    kind: u8,
+    flags: u8,
+    status: StatusCode,
+    bits: u64,
+    source: i64,
+    server: i64,
+    large: Option<arc_swap::Guard<Option<Arc<Large>>>>,
+}
+
+impl Look {
+    fn variant(&self) -> Variant {
+        match &self.large {
+            Some(guard) => guard.as_ref().map_or(Variant::Empty, |large| large.value.clone()),
+            None => unpack(self.kind, self.bits),
+        }
+    }
+
+    fn picoseconds(&self) -> Option<u16> {
+        self.large.as_ref().and_then(|guard| guard.as_ref().and_then(|large| large.source_picoseconds))
+    }
+
+    fn source(&self) -> Option<DateTime> {
+        (self.flags & FLAG_SOURCE != 0).then_some(DateTime(self.source))
+    }
+
+    fn server(&self) -> Option<DateTime> {
+        (self.flags & FLAG_SERVER != 0).then_some(DateTime(self.server))
+    }
+}
+
+impl Default for ValueCell {
+    fn default() -> Self {
+        Self::waiting()
+    }
+}
+
+impl ValueCell {
+    /// A cell that nobody has written yet: reads answer `BadWaitingForInitialData`.
+    #[must_use]
+    pub fn waiting() -> Self {
+        Self::declared(DataValue { status: Some(StatusCode::BAD_WAITING_FOR_INITIAL_DATA), ..DataValue::default() })
+    }
+
+    /// A cell with a first value, as the declaration of a node gives it. An empty value with a good status counts as "no value yet".
+    #[must_use]
+    pub fn new(value: DataValue) -> Self {
+        if is_nothing(&value) { Self::waiting() } else { Self::declared(value) }
+    }
+
+    fn declared(value: DataValue) -> Self {
+        let packed = Packed::new(value, 0);
+        Self {
+            sequence: AtomicU64::new(0),
+            head: AtomicU64::new(packed.head),
+            bits: AtomicU64::new(packed.bits),
+            source: AtomicI64::new(packed.source),
+            server: AtomicI64::new(packed.server),
+            large: ArcSwapOption::new(packed.large),
+        }
+    }
+
+    /// Counts the writes. Two equal answers mean that nothing was written in between.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.sequence.load(Ordering::Acquire) >> 1
+    }
+
+    /// The value, its status and its times, as they were written.
+    #[must_use]
+    pub fn read(&self) -> DataValue {
+        self.read_versioned().1
+    }
+
+    /// What [`read`](Self::read) answers, with the [`version`](Self::version) it belongs to.
+    #[must_use]
+    pub fn read_versioned(&self) -> (u64, DataValue) {
+        let look = self.look();
+        let value = DataValue {
+            value: look.variant(),
+            status: (look.status != StatusCode::GOOD).then_some(look.status),
+            source_timestamp: look.source(),
+            source_picoseconds: look.picoseconds(),
+            server_timestamp: look.server(),
+            server_picoseconds: None,
+        };
+        (look.sequence >> 1, value)
+    }
+
+    /// The status alone.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        StatusCode((self.head.load(Ordering::Acquire) >> 32) as u32)
+    }
+
+    /// Whether a value has been set since the node was declared.
+    #[must_use]
+    pub fn is_published(&self) -> bool {
+        flags_of(self.head.load(Ordering::Acquire)) & FLAG_PUBLISHED != 0
+    }
+
+    /// Whether the status was put over the value by [`degrade`](Self::degrade) and no value came since.
+    #[must_use]
+    pub fn is_degraded(&self) -> bool {
+        flags_of(self.head.load(Ordering::Acquire)) & FLAG_DEGRADED != 0
+    }
+
+    /// Sets value, status and times.
+    pub fn write(&self, value: DataValue) {
+        let packed = Packed::new(value, FLAG_PUBLISHED);
+        let sequence = self.begin();
+        self.store(sequence, packed);
+    }
+
+    /// Sets value, status and times if nothing was written since `version`. Answers whether it did.
+    #[must_use]
+    pub fn write_if(&self, version: u64, value: DataValue) -> bool {
+        self.store_if(version, Packed::new(value, FLAG_PUBLISHED))
+    }
+
+    fn store_if(&self, version: u64, packed: Packed) -> bool {
+        let sequence = self.begin();
+        if sequence >> 1 != version {
+            // Nothing has changed, so the readers may as well see the same number again.
+            self.sequence.store(sequence, Ordering::Release);
+            return false;
+        }
+        self.store(sequence, packed);
+        true
+    }
+
+    /// Puts a status over the value, which stays, as does its source time. Holds until the next write.
+    pub fn degrade(&self, status: StatusCode, now: DateTime) {
+        let sequence = self.begin();
+        let old = self.head.load(Ordering::Relaxed);
+        let flags = flags_of(old) | FLAG_DEGRADED | FLAG_SERVER;
+        self.head.store(head(kind_of(old), flags, Some(status)), Ordering::Relaxed);
+        self.server.store(now.0, Ordering::Relaxed);
+        self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+    }
+
+    /// Takes over what a newer declaration of the same node says: its value counts only where nobody has set one, or while the old one is
+    /// degraded. Answers whether the value changed.
+    pub fn redeclare(&self, value: DataValue) -> bool {
+        let (version, current) = self.read_versioned();
+        let keeps = self.is_published() && !self.is_degraded();
+        if is_nothing(&value) || keeps || (current.value == value.value && current.status == value.status) {
+            return false;
+        }
+        self.store_if(version, Packed::new(value, 0))
+    }
+
+    /// Appends the DataValue to `encoder`, with the times that `stamps` asks for. Allocates nothing of its own.
+    ///
+    /// A value with a bad status is left out, as Part 4, 7.11.1 asks. The server time of a good value is the present, because a value that is
+    /// reported by exception is known to be accurate for as long as nothing else is reported (7.11.4).
+    pub fn encode(&self, encoder: &mut Encoder<'_>, stamps: Stamps) {
+        let look = self.look();
+        let server = if look.status.is_bad() { look.server().unwrap_or(stamps.now()) } else { stamps.now() };
+        let source = if stamps.source() { look.source() } else { None };
+        let picoseconds = if source.is_some() { look.picoseconds() } else { None };
+        let has_value = !look.status.is_bad() && look.kind != KIND_EMPTY;
+        let mut mask = 0u8;
+        mask |= u8::from(has_value);
+        mask |= u8::from(look.status != StatusCode::GOOD) << 1;
+        mask |= u8::from(source.is_some()) << 2;
+        mask |= u8::from(stamps.server()) << 3;
+        mask |= u8::from(picoseconds.is_some()) << 4;
+        encoder.u8(mask);
+        if has_value {
+            match &look.large {
+                Some(guard) => match guard.as_ref() {
+                    Some(large) => large.value.encode(encoder),
+                    None => encoder.u8(0),
+                },
+                None => unpack(look.kind, look.bits).encode(encoder),
+            }
+        }
+        if look.status != StatusCode::GOOD {
+            encoder.u32(look.status.0);
+        }
+        if let Some(time) = source {
+            encoder.i64(time.0);
+        }
+        if let Some(fraction) = picoseconds {
+            encoder.u16(fraction);
+        }
+        if stamps.server() {
+            encoder.i64(server.0);
+        }
+    }
+
+    /// Looks until no write came in between.
+    fn look(&self) -> Look {
+        let mut spins = 0u32;
+        loop {
+            let before = self.sequence.load(Ordering::Acquire);
+            if before & 1 == 0 {
+                let head = self.head.load(Ordering::Relaxed);
+                let bits = self.bits.load(Ordering::Relaxed);
+                let source = self.source.load(Ordering::Relaxed);
+                let server = self.server.load(Ordering::Relaxed);
+                let large = (kind_of(head) == KIND_LARGE).then(|| self.large.load());
+                fence(Ordering::Acquire);
+                if self.sequence.load(Ordering::Relaxed) == before {
+                    return Look {
+                        sequence: before,
+                        kind: kind_of(head),
+                        flags: flags_of(head),
+                        status: StatusCode((head >> 32) as u32),
+                        bits,
+                        source,
+                        server,
+                        large,
+                    };
+                }
+            }
+            spins = wait_a_little(spins);
+        }
+    }
+
+    /// Makes the sequence odd, and answers the even number it had.
+    fn begin(&self) -> u64 {
+        let mut spins = 0u32;
+        loop {
+            let sequence = self.sequence.load(Ordering::Relaxed);
+            if sequence & 1 == 0
+                && self.sequence.compare_exchange_weak(sequence, sequence | 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                // The odd number must be visible before any of the stores that follow.
+                fence(Ordering::Release);
+                return sequence;
+            }
+            spins = wait_a_little(spins);
+        }
+    }
+
+    /// Stores everything and makes the sequence even again. `sequence` is what [`begin`](Self::begin) answered.
+    fn store(&self, sequence: u64, packed: Packed) {
+        self.head.store(packed.head, Ordering::Relaxed);
+        self.bits.store(packed.bits, Ordering::Relaxed);
+        self.source.store(packed.source, Ordering::Relaxed);
+        self.server.store(packed.server, Ordering::Relaxed);
+        // The old value is dropped after the sequence is even: freeing it may take a while.
+        let replaces = packed.large.is_some() || self.large.load().is_some();
+        let old = if replaces { self.large.swap(packed.large) } else { None };
+        self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        drop(old);
+    }
+}
+
+fn wait_a_little(spins: u32) -> u32 {
+    if spins < SPINS {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
+    spins.saturating_add(1)
+}
+
+fn head(kind: u8, flags: u8, status: Option<StatusCode>) -> u64 {
+    u64::from(status.unwrap_or(StatusCode::GOOD).0) << 32 | u64::from(flags) << 8 | u64::from(kind)
+}
+
+fn kind_of(head: u64) -> u8 {
+    (head & 0xff) as u8
+}
+
+fn flags_of(head: u64) -> u8 {
+    (head >> 8 & 0xff) as u8
+}
+
+fn time_flags(value: &DataValue) -> u8 {
+    let source = if value.source_timestamp.is_some() { FLAG_SOURCE } else { 0 };
+    let server = if value.server_timestamp.is_some() { FLAG_SERVER } else { 0 };
+    source | server
+}
+
+/// Whether a declared value says "none yet".
+fn is_nothing(value: &DataValue) -> bool {
+    matches!(value.value, Variant::Empty) && value.status.is_none_or(|status| status.is_good())
+}
+
+/// A value split into what the cell stores. Made before the sequence turns odd, because it may allocate.
+struct Packed {
+    head: u64,
+    bits: u64,
+    source: i64,
+    server: i64,
+    large: Option<Arc<Large>>,
+}
+
+impl Packed {
+    fn new(value: DataValue, flags: u8) -> Self {
+        let flags = flags | time_flags(&value);
+        let small = if value.source_picoseconds.is_none() { pack(&value.value) } else { None };
+        let (kind, bits) = small.unwrap_or((KIND_LARGE, 0));
+        let large = (kind == KIND_LARGE)
+            .then(|| Arc::new(Large { value: value.value, source_picoseconds: value.source_picoseconds }));
+        Self {
+            head: head(kind, flags, value.status),
+            bits,
+            source: value.source_timestamp.map_or(0, |time| time.0),
+            server: value.server_timestamp.map_or(0, |time| time.0),
+            large,
+        }
+    }
+}
+
+/// Kind and bits of a value that fits into the cell.
+fn pack(value: &Variant) -> Option<(u8, u64)> {
+    Some(match value {
+        Variant::Empty => (KIND_EMPTY, 0),
+        Variant::Boolean(v) => (1, u64::from(*v)),
+        Variant::SByte(v) => (2, *v as u64),
+        Variant::Byte(v) => (3, u64::from(*v)),
+        Variant::Int16(v) => (4, *v as u64),
+        Variant::UInt16(v) => (5, u64::from(*v)),
+        Variant::Int32(v) => (6, *v as u64),
+        Variant::UInt32(v) => (7, u64::from(*v)),
+        Variant::Int64(v) => (8, *v as u64),
+        Variant::UInt64(v) => (9, *v),
+        Variant::Float(v) => (10, u64::from(v.to_bits())),
+        Variant::Double(v) => (11, v.to_bits()),
+        Variant::DateTime(v) => (13, v.0 as u64),
+        Variant::StatusCode(v) => (19, u64::from(v.0)),
+        _ => return None,
+    })
+}
+
+/// The inverse of [`pack`] for values inside the cell.
+fn unpack(kind: u8, bits: u64) -> Variant {
+    match kind {
+        1 => Variant::Boolean(bits != 0),
+        2 => Variant::SByte(bits as i8),
+        3 => Variant::Byte(bits as u8),
+        4 => Variant::Int16(bits as i16),
+        5 => Variant::UInt16(bits as u16),
+        6 => Variant::Int32(bits as i32),
+        7 => Variant::UInt32(bits as u32),
+        8 => Variant::Int64(bits as i64),
+        9 => Variant::UInt64(bits),
+        10 => Variant::Float(f32::from_bits(bits as u32)),
+        11 => Variant::Double(f64::from_bits(bits)),
+        13 => Variant::DateTime(DateTime(bits as i64)),
+        19 => Variant::StatusCode(StatusCode(bits as u32)),
+        _ => Variant::Empty,
+    }
+}

@@ -1,0 +1,124 @@
+//! The persistent containers under a model: an arena of nodes in chunks, and an index in shards.
+//!
+//! A copy shares everything with its original; a change copies only the chunk and the shard it touches. So a model of a million nodes can be
+//! changed node by node without being copied. They must not know what a node means.
+
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::model::node::{Handle, MAX_INDEX, Node};
+
+/// Nodes of one chunk: what a change copies.
+const CHUNK: usize = 64;
+/// Shards of an index.
+const SHARDS: usize = 256;
+
+/// The nodes of a model by handle. Places of removed nodes are used again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Arena {
+    chunks: Vec<Arc<Vec<Option<Node>>>>,
+    free: Arc<Vec<u32>>,
+    live: usize,
+}
+
+impl Arena {
+    pub(crate) fn len(&self) -> usize {
+        self.live
+    }
+
+    pub(crate) fn get(&self, handle: Handle) -> Option<&Node> {
+        let index = handle.0 as usize;
+        self.chunks.get(index / CHUNK)?.get(index % CHUNK)?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut Node> {
+        let index = handle.0 as usize;
+        Arc::make_mut(self.chunks.get_mut(index / CHUNK)?).get_mut(index % CHUNK)?.as_mut()
+    }
+
+    /// None: there are as many nodes as a handle can tell apart.
+    pub(crate) fn insert(&mut self, node: Node) -> Option<Handle> {
+        if !self.free.is_empty()
+            && let Some(index) = Arc::make_mut(&mut self.free).pop()
+        {
+            let place = index as usize;
+            if let Some(slot) = self.chunks.get_mut(place / CHUNK).and_then(|chunk| Arc::make_mut(chunk).get_mut(place % CHUNK)) {
+                *slot = Some(node);
+                self.live += 1;
+                return Some(Handle(index));
+            }
+        }
+        if self.chunks.last().is_none_or(|chunk| chunk.len() >= CHUNK) {
+            self.chunks.push(Arc::new(Vec::with_capacity(CHUNK)));
+        }
+        let before = self.chunks.len().saturating_sub(1).checked_mul(CHUNK)?;
+        let chunk = Arc::make_mut(self.chunks.last_mut()?);
+        let index = u32::try_from(before.checked_add(chunk.len())?).ok().filter(|index| *index < MAX_INDEX)?;
+        chunk.push(Some(node));
+        self.live += 1;
+        Some(Handle(index))
+    }
+
+    pub(crate) fn remove(&mut self, handle: Handle) -> Option<Node> {
+        let index = handle.0 as usize;
+        let node = Arc::make_mut(self.chunks.get_mut(index / CHUNK)?).get_mut(index % CHUNK)?.take()?;
+        self.live = self.live.saturating_sub(1);
+        Arc::make_mut(&mut self.free).push(handle.0);
+        Some(node)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Handle, &Node)> {
+        self.chunks.iter().enumerate().flat_map(|(number, chunk)| {
+            chunk.iter().enumerate().filter_map(move |(offset, node)| {
+                let index = u32::try_from(number * CHUNK + offset).ok()?;
+                node.as_ref().map(|node| (Handle(index), node))
+            })
+        })
+    }
+}
+
+/// Numbers found by a key that the caller keeps elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct Index {
+    shards: Vec<Arc<HashTable<u32>>>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        let empty = Arc::new(HashTable::new());
+        Self { shards: vec![empty; SHARDS], hasher: DefaultHashBuilder::default() }
+    }
+}
+
+impl Index {
+    fn shard(hash: u64) -> usize {
+        // The table inside uses the lowest and the highest bits.
+        (hash >> 32) as usize % SHARDS
+    }
+
+    pub(crate) fn get<K: Hash + ?Sized>(&self, key: &K, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let hash = self.hasher.hash_one(key);
+        self.shards.get(Self::shard(hash))?.find(hash, |number| is(*number)).copied()
+    }
+
+    /// The key must not be there. `rehash` answers the key's hash of a stored number, by [`Index::hash`].
+    pub(crate) fn insert<K: Hash + ?Sized>(&mut self, key: &K, number: u32, rehash: impl Fn(&DefaultHashBuilder, u32) -> u64) {
+        let hash = self.hasher.hash_one(key);
+        let hasher = &self.hasher;
+        if let Some(shard) = self.shards.get_mut(Self::shard(hash)) {
+            Arc::make_mut(shard).insert_unique(hash, number, |number| rehash(hasher, *number));
+        }
+    }
+
+    pub(crate) fn remove<K: Hash + ?Sized>(&mut self, key: &K, number: u32) {
+        let hash = self.hasher.hash_one(key);
+        if let Some(shard) = self.shards.get_mut(Self::shard(hash))
+            && let Ok(entry) = Arc::make_mut(shard).find_entry(hash, |found| *found == number)
+        {
+            entry.remove();
+        }
+    }
+}
