@@ -3,10 +3,13 @@
 //! This crate owns how values look in memory and on the wire. It must not know sockets, clocks, channels, sessions or nodes. Nothing in it
 //! panics on input: every decoder is bounded by [`DecodeLimits`] and by the bytes that are there.
 
+#[macro_use]
+mod structure_macros;
+
 pub mod attribute;
 pub mod builtin;
 pub mod codec;
-mod interim_status;
+pub mod generated;
 pub mod now;
 pub mod structure;
 
@@ -17,5 +20,9 @@ pub use builtin::{
     ParseGuidError, ParseNodeIdError, QualifiedName, StatusCode, UaString, Variant, WrongType, XmlElement,
 };
 pub use codec::{BinaryDecode, BinaryEncode, DecodeError, DecodeLimits, Decoder, Encoder, MAX_DEPTH};
+pub use generated::enumerations::*;
+pub use generated::option_sets::*;
+pub use generated::structures::*;
+pub use generated::{enumerations, ids, option_sets, service, structures};
 pub use now::Now;
 pub use structure::Structure;
