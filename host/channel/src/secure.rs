@@ -1,0 +1,248 @@
+//! The symmetric half of a channel, the same at both ends: opening chunks in place, putting messages together, sealing messages in place.
+//!
+//! Owns tokens, numbers and the message in progress. Knows neither Hello nor OpenSecureChannel; those create it and hand tokens in.
+
+use std::time::Duration;
+
+use backplane_types::{StatusCode, UaString};
+
+use crate::assemble::{Assembler, MessageLimits};
+use crate::body::Body;
+use crate::error::{ChannelError, SendError};
+use crate::header::{CHUNK_HEADER, ChunkType, MessageHeader, MessageType, SymmetricHeader, read_u32};
+use crate::hello::{Negotiated, parse_error};
+use crate::limits::Limits;
+use crate::sequence::{Incoming, Outgoing};
+use crate::token::{Role, Tokens};
+
+/// What a chunk led to.
+pub(crate) enum Received<'a> {
+    /// More chunks have to come.
+    Partial,
+    /// A whole message.
+    Message { request_id: u32, body: Body<'a> },
+    /// The sender gave a message up.
+    Aborted {
+        request_id: u32,
+        status: StatusCode,
+        reason: UaString,
+    },
+    /// CloseSecureChannel.
+    Close,
+}
+
+/// See the module.
+pub(crate) struct Secure {
+    pub(crate) channel_id: u32,
+    pub(crate) sizes: Negotiated,
+    pub(crate) tokens: Tokens,
+    pub(crate) incoming: Incoming,
+    pub(crate) outgoing: Outgoing,
+    pub(crate) assembler: Assembler,
+    /// Set when sealing failed after a number was taken: a gap must not be followed by anything.
+    stopped: bool,
+}
+
+impl Secure {
+    pub(crate) fn new(role: Role, sizes: Negotiated, limits: &Limits) -> Self {
+        let message_limits = match role {
+            Role::Server => MessageLimits {
+                size: to_usize(limits.unauthenticated_max_message_size),
+                chunks: to_usize(limits.unauthenticated_max_chunk_count),
+            },
+            Role::Client => Self::full_limits(limits),
+        };
+        Self {
+            channel_id: 0,
+            sizes,
+            tokens: Tokens::new(role),
+            incoming: Incoming::default(),
+            outgoing: Outgoing::default(),
+            assembler: Assembler::new(message_limits, limits.max_retained_buffer),
+            stopped: false,
+        }
+    }
+
+    /// What an authenticated peer may send.
+    pub(crate) fn full_limits(limits: &Limits) -> MessageLimits {
+        MessageLimits {
+            size: to_usize(limits.max_message_size),
+            chunks: to_usize(limits.max_chunk_count),
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !self.tokens.is_empty() && !self.stopped
+    }
+
+    /// Takes one whole chunk of a service or CloseSecureChannel message.
+    ///
+    /// # Errors
+    /// In the order of the checks (Part 6, 6.7.7): BadTcpSecureChannelUnknown, BadSecureChannelTokenUnknown, BadSecurityChecksFailed for
+    /// cipher, signature, padding, sequence number and request id alike, BadTcpMessageTooLarge.
+    pub(crate) fn receive<'a>(
+        &mut self,
+        now: Duration,
+        header: MessageHeader,
+        chunk: &'a mut [u8],
+    ) -> Result<Received<'a>, ChannelError> {
+        if self.tokens.is_empty() || read_u32(chunk, 8)? != self.channel_id {
+            return Err(ChannelError::peer(
+                StatusCode::BAD_TCP_SECURE_CHANNEL_UNKNOWN,
+                "secure channel unknown",
+            ));
+        }
+        let Some((index, token)) = self.tokens.accepted(read_u32(chunk, 12)?, now) else {
+            return Err(ChannelError::peer(
+                StatusCode::BAD_SECURE_CHANNEL_TOKEN_UNKNOWN,
+                "token unknown or expired",
+            ));
+        };
+        let end = token.protection.open(chunk)?;
+        let chunk = &*chunk;
+        if !self.incoming.accept(read_u32(chunk, 16)?) {
+            return Err(ChannelError::security(
+                StatusCode::BAD_SEQUENCE_NUMBER_INVALID,
+                "sequence number out of order",
+            ));
+        }
+        self.tokens.used(index);
+        if header.message_type == MessageType::Close {
+            return Ok(Received::Close);
+        }
+        let request_id = read_u32(chunk, 20)?;
+        self.assembler.check_request(request_id)?;
+        let body = chunk.get(CHUNK_HEADER..end).unwrap_or_default();
+        self.assemble(now, header.chunk_type, request_id, body)
+    }
+
+    fn assemble<'a>(
+        &mut self,
+        now: Duration,
+        chunk_type: ChunkType,
+        request_id: u32,
+        body: &'a [u8],
+    ) -> Result<Received<'a>, ChannelError> {
+        match chunk_type {
+            ChunkType::Intermediate => {
+                self.assembler.push(now, request_id, body)?;
+                Ok(Received::Partial)
+            }
+            ChunkType::Final if self.assembler.in_progress() => {
+                self.assembler.push(now, request_id, body)?;
+                Ok(Received::Message {
+                    request_id,
+                    body: Body::Assembled(self.assembler.finish()),
+                })
+            }
+            ChunkType::Final => {
+                self.assembler.check_single(body.len())?;
+                Ok(Received::Message {
+                    request_id,
+                    body: Body::InPlace(body),
+                })
+            }
+            ChunkType::Abort => {
+                self.assembler.drop_message();
+                let (status, reason) = parse_error(body)?;
+                Ok(Received::Aborted {
+                    request_id,
+                    status,
+                    reason,
+                })
+            }
+        }
+    }
+
+    /// Seals the message whose body follows 24 reserved bytes at `start` in `out`, in place, as one or more chunks.
+    ///
+    /// # Errors
+    /// [`SendError`]; then `out` ends at `start` again.
+    pub(crate) fn seal(
+        &mut self,
+        now: Duration,
+        message_type: MessageType,
+        request_id: u32,
+        start: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SendError> {
+        let result = self.seal_in_place(now, message_type, request_id, start, out);
+        if result.is_err() {
+            out.truncate(start);
+        }
+        result
+    }
+
+    fn seal_in_place(
+        &mut self,
+        now: Duration,
+        message_type: MessageType,
+        request_id: u32,
+        start: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SendError> {
+        if self.stopped {
+            return Err(SendError::Stopped);
+        }
+        let token = self.tokens.sealing(now).ok_or(SendError::NotOpen)?;
+        let body_start = start.saturating_add(CHUNK_HEADER);
+        let size = out.len().checked_sub(body_start).ok_or(SendError::NotOpen)?;
+        let token_id = token.id;
+        let protection = &mut token.protection;
+        let piece = protection.largest_body(self.sizes.send_chunk);
+        let chunks = size.div_ceil(piece.max(1)).max(1);
+        let exceeds = |limit: usize, value: usize| limit != 0 && value > limit;
+        if exceeds(self.sizes.peer_max_message, size) || exceeds(self.sizes.peer_max_chunks, chunks) {
+            return Err(SendError::TooLarge { size, chunks });
+        }
+        let full = protection.chunk_size(piece);
+        let last = size.saturating_sub(piece.saturating_mul(chunks.saturating_sub(1)));
+        let total = full
+            .saturating_mul(chunks.saturating_sub(1))
+            .saturating_add(protection.chunk_size(last));
+        out.resize(start.saturating_add(total), 0);
+        spread(out, body_start, piece, full, chunks, last);
+        let Some(message) = out.get_mut(start..) else {
+            return Err(SendError::NotOpen);
+        };
+        for (index, chunk) in message.chunks_mut(full).enumerate() {
+            let is_last = index.saturating_add(1) == chunks;
+            let header = SymmetricHeader {
+                chunk_type: if is_last {
+                    ChunkType::Final
+                } else {
+                    ChunkType::Intermediate
+                },
+                message_type,
+                channel_id: self.channel_id,
+                token_id,
+                sequence_number: self.outgoing.next(),
+                request_id,
+            };
+            header.write(chunk);
+            if protection.seal(chunk, if is_last { last } else { piece }).is_err() {
+                self.stopped = true;
+                return Err(SendError::Stopped);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Moves the pieces of a body that begins at `from` to where they lie in their chunks of `full` bytes. Backwards, because every piece moves
+/// towards the end, over the place of those behind it.
+fn spread(out: &mut [u8], from: usize, piece: usize, full: usize, chunks: usize, last: usize) {
+    for index in (1..chunks).rev() {
+        let length = if index.saturating_add(1) == chunks { last } else { piece };
+        let source = from.saturating_add(index.saturating_mul(piece));
+        let target = from.saturating_add(index.saturating_mul(full));
+        // The caller sized `out` for exactly this.
+        if target.saturating_add(length) <= out.len() {
+            out.copy_within(source..source.saturating_add(length), target);
+        }
+    }
+}
+
+pub(crate) fn to_usize(value: u32) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
