@@ -11,13 +11,16 @@ pub mod builtin;
 pub mod codec;
 pub mod generated;
 pub mod now;
+pub mod response;
 pub mod structure;
+pub mod view;
 
 pub use attribute::AttributeId;
 pub use builtin::{
-    Array, ArrayError, ArrayValues, BuiltInType, ByteString, DataValue, DateTime, Decimal, DiagnosticInfo,
-    ExpandedNodeId, ExtensionBody, ExtensionObject, Guid, Identifier, IdentifierRef, LocalizedText, NodeId, NodeIdRef,
-    ParseGuidError, ParseNodeIdError, QualifiedName, StatusCode, UaString, Variant, WrongType, XmlElement,
+    Array, ArrayError, ArrayValues, BuiltInType, ByteString, DataValue, DataValueHead, DateTime, Decimal,
+    DiagnosticInfo, ExpandedNodeId, ExtensionBody, ExtensionObject, Guid, Identifier, IdentifierRef, LocalizedText,
+    NodeId, NodeIdRef, ParseGuidError, ParseNodeIdError, QualifiedName, StatusCode, UaString, Variant, WrongType,
+    XmlElement,
 };
 pub use codec::{BinaryDecode, BinaryEncode, DecodeError, DecodeLimits, Decoder, Encoder, MAX_DEPTH};
 pub use generated::enumerations::*;

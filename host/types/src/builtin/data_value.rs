@@ -34,6 +34,65 @@ pub(crate) mod mask {
 /// Part 6, 5.2.2.17: 10,000 and above are read as 9,999.
 const MAX_PICOSECONDS: u16 = 9_999;
 
+/// Everything of a DataValue but the value; what a reader knows before it writes a value straight into a message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DataValueHead {
+    /// The status; Good is not written.
+    pub status: StatusCode,
+    /// When the source last knew the value to be this.
+    pub source_timestamp: Option<DateTime>,
+    /// Units of 10 ps to add to the source timestamp.
+    pub source_picoseconds: Option<u16>,
+    /// When the server last knew the value to be this.
+    pub server_timestamp: Option<DateTime>,
+    /// Units of 10 ps to add to the server timestamp.
+    pub server_picoseconds: Option<u16>,
+}
+
+impl Encoder<'_> {
+    /// Appends a DataValue from its parts. `value` must not be the null Variant: that is `None`.
+    ///
+    /// Part 6, 5.2.2.17: a Good status, the timestamp 0 and 0 picoseconds are not written.
+    #[inline]
+    pub fn data_value<T: BinaryEncode + ?Sized>(&mut self, head: &DataValueHead, value: Option<&T>) {
+        self.data_value_with(head, value.map(|value| |e: &mut Self| value.encode(e)));
+    }
+
+    /// Appends a DataValue whose Variant is written by `value`, which must write exactly one Variant that is not null.
+    #[inline]
+    pub fn data_value_with(&mut self, head: &DataValueHead, value: Option<impl FnOnce(&mut Self)>) {
+        let at = |timestamp: Option<DateTime>| timestamp.filter(|timestamp| !timestamp.is_null());
+        let more = |timestamp: Option<DateTime>, picoseconds: Option<u16>| {
+            timestamp.and(picoseconds).filter(|picoseconds| *picoseconds != 0)
+        };
+        let source = at(head.source_timestamp);
+        let server = at(head.server_timestamp);
+        let source_picoseconds = more(source, head.source_picoseconds);
+        let server_picoseconds = more(server, head.server_picoseconds);
+        let bit = |present: bool, bit: u8| if present { bit } else { 0 };
+        self.u8(bit(value.is_some(), mask::VALUE)
+            | bit(head.status != StatusCode::GOOD, mask::STATUS)
+            | bit(source.is_some(), mask::SOURCE_TIMESTAMP)
+            | bit(server.is_some(), mask::SERVER_TIMESTAMP)
+            | bit(source_picoseconds.is_some(), mask::SOURCE_PICOSECONDS)
+            | bit(server_picoseconds.is_some(), mask::SERVER_PICOSECONDS));
+        if let Some(write) = value {
+            write(self);
+        }
+        if head.status != StatusCode::GOOD {
+            self.u32(head.status.0);
+        }
+        for (timestamp, picoseconds) in [(source, source_picoseconds), (server, server_picoseconds)] {
+            if let Some(timestamp) = timestamp {
+                self.i64(timestamp.ticks());
+            }
+            if let Some(picoseconds) = picoseconds {
+                self.u16(picoseconds.min(MAX_PICOSECONDS));
+            }
+        }
+    }
+}
+
 impl DataValue {
     /// A value with no status (Good) and no timestamps.
     pub fn new(value: impl Into<Variant>) -> Self {
@@ -59,70 +118,76 @@ impl DataValue {
         self.status.unwrap_or_default()
     }
 
+    /// Everything but the value.
+    #[inline]
+    #[must_use]
+    pub fn head(&self) -> DataValueHead {
+        DataValueHead {
+            status: self.status(),
+            source_timestamp: self.source_timestamp,
+            source_picoseconds: self.source_picoseconds,
+            server_timestamp: self.server_timestamp,
+            server_picoseconds: self.server_picoseconds,
+        }
+    }
+
     /// Whether value, status, timestamps and picoseconds are the same, see [`Variant::is_same`].
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        self.status == other.status
-            && self.source_timestamp == other.source_timestamp
-            && self.source_picoseconds == other.source_picoseconds
-            && self.server_timestamp == other.server_timestamp
-            && self.server_picoseconds == other.server_picoseconds
-            && self.value.is_same(&other.value)
+        self.head() == other.head() && self.value.is_same(&other.value)
     }
 }
 
 impl BinaryEncode for DataValue {
+    #[inline]
     fn encode(&self, e: &mut Encoder<'_>) {
-        let bit = |present: bool, bit: u8| if present { bit } else { 0 };
-        e.u8(bit(!self.value.is_empty(), mask::VALUE)
-            | bit(self.status.is_some(), mask::STATUS)
-            | bit(self.source_timestamp.is_some(), mask::SOURCE_TIMESTAMP)
-            | bit(self.server_timestamp.is_some(), mask::SERVER_TIMESTAMP)
-            | bit(self.source_picoseconds.is_some(), mask::SOURCE_PICOSECONDS)
-            | bit(self.server_picoseconds.is_some(), mask::SERVER_PICOSECONDS));
-        if !self.value.is_empty() {
-            self.value.encode(e);
+        let value = if self.value.is_empty() { None } else { Some(&self.value) };
+        e.data_value(&self.head(), value);
+    }
+}
+
+impl DataValueHead {
+    /// Reads what follows the value of a DataValue.
+    pub(crate) fn decode(bits: u8, d: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let mut head = Self::default();
+        if bits & mask::STATUS != 0 {
+            head.status = StatusCode(d.u32()?);
         }
-        if let Some(status) = self.status {
-            status.encode(e);
+        if bits & mask::SOURCE_TIMESTAMP != 0 {
+            head.source_timestamp = Some(DateTime::decode(d)?);
         }
-        if let Some(timestamp) = self.source_timestamp {
-            timestamp.encode(e);
+        if bits & mask::SOURCE_PICOSECONDS != 0 {
+            head.source_picoseconds = Some(d.u16()?.min(MAX_PICOSECONDS));
         }
-        if let Some(picoseconds) = self.source_picoseconds {
-            e.u16(picoseconds.min(MAX_PICOSECONDS));
+        if bits & mask::SERVER_TIMESTAMP != 0 {
+            head.server_timestamp = Some(DateTime::decode(d)?);
         }
-        if let Some(timestamp) = self.server_timestamp {
-            timestamp.encode(e);
+        if bits & mask::SERVER_PICOSECONDS != 0 {
+            head.server_picoseconds = Some(d.u16()?.min(MAX_PICOSECONDS));
         }
-        if let Some(picoseconds) = self.server_picoseconds {
-            e.u16(picoseconds.min(MAX_PICOSECONDS));
-        }
+        // Without their timestamp they mean nothing.
+        head.source_picoseconds = head.source_timestamp.and(head.source_picoseconds);
+        head.server_picoseconds = head.server_timestamp.and(head.server_picoseconds);
+        Ok(head)
     }
 }
 
 impl BinaryDecode for DataValue {
     fn decode(d: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let bits = d.u8()?;
-        let mut value = Self::default();
-        if bits & mask::VALUE != 0 {
-            value.value = Variant::decode(d)?;
-        }
-        if bits & mask::STATUS != 0 {
-            value.status = Some(StatusCode::decode(d)?);
-        }
-        if bits & mask::SOURCE_TIMESTAMP != 0 {
-            value.source_timestamp = Some(DateTime::decode(d)?);
-        }
-        if bits & mask::SOURCE_PICOSECONDS != 0 {
-            value.source_picoseconds = Some(d.u16()?.min(MAX_PICOSECONDS));
-        }
-        if bits & mask::SERVER_TIMESTAMP != 0 {
-            value.server_timestamp = Some(DateTime::decode(d)?);
-        }
-        if bits & mask::SERVER_PICOSECONDS != 0 {
-            value.server_picoseconds = Some(d.u16()?.min(MAX_PICOSECONDS));
-        }
-        Ok(value)
+        let value = if bits & mask::VALUE != 0 {
+            Variant::decode(d)?
+        } else {
+            Variant::Empty
+        };
+        let head = DataValueHead::decode(bits, d)?;
+        Ok(Self {
+            value,
+            status: (bits & mask::STATUS != 0).then_some(head.status),
+            source_timestamp: head.source_timestamp,
+            source_picoseconds: head.source_picoseconds,
+            server_timestamp: head.server_timestamp,
+            server_picoseconds: head.server_picoseconds,
+        })
     }
 }

@@ -23,7 +23,7 @@ mod variant_from;
 
 pub use array::{Array, ArrayError, ArrayValues};
 pub use built_in_type::BuiltInType;
-pub use data_value::DataValue;
+pub use data_value::{DataValue, DataValueHead};
 pub use date_time::DateTime;
 pub use decimal::Decimal;
 pub use diagnostic_info::DiagnosticInfo;
@@ -37,3 +37,8 @@ pub use status_code::StatusCode;
 pub use strings::{ByteString, UaString, XmlElement};
 pub use variant::Variant;
 pub use variant_from::WrongType;
+
+pub(crate) use data_value::mask as data_value_mask;
+pub(crate) use diagnostic_info::mask as diagnostic_info_mask;
+pub(crate) use extension_object::{BINARY_BODY, NO_BODY, XML_BODY};
+pub(crate) use variant_codec::{ARRAY_BIT, DIMENSIONS_BIT, RESERVED_TYPES, TYPE_BITS, check_dimensions, element_type};
