@@ -51,5 +51,9 @@ fn codegen(schemas: &Path, check: bool) -> Result<ExitCode, Box<dyn std::error::
     for path in &stale {
         eprintln!("differs from what the schemas give: {}", path.display());
     }
-    Ok(if stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if stale.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

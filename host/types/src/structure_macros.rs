@@ -94,7 +94,11 @@ macro_rules! optional_field {
         $crate::BinaryEncode::encode(&$value, $e)
     };
     (decode ($type:tt), $fields:ident, $d:ident) => {
-        if $fields.take() { Some($crate::BinaryDecode::decode($d)?) } else { None }
+        if $fields.take() {
+            Some($crate::BinaryDecode::decode($d)?)
+        } else {
+            None
+        }
     };
     (decode $type:tt, $fields:ident, $d:ident) => {
         $crate::BinaryDecode::decode($d)?

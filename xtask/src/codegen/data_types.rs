@@ -52,12 +52,22 @@ impl<'n> DataTypes<'n> {
                 _ => {}
             }
         }
-        Ok(Self { set, supertypes: set.sources(well_known::HAS_SUBTYPE), encodings, by_xml_encoding })
+        Ok(Self {
+            set,
+            supertypes: set.sources(well_known::HAS_SUBTYPE),
+            encodings,
+            by_xml_encoding,
+        })
     }
 
     /// All data types in ascending order of their names.
     pub(crate) fn sorted(&self) -> Vec<&'n Node> {
-        let mut types: Vec<_> = self.set.nodes.values().filter(|node| node.class == Class::DataType).collect();
+        let mut types: Vec<_> = self
+            .set
+            .nodes
+            .values()
+            .filter(|node| node.class == Class::DataType)
+            .collect();
         types.sort_by(|a, b| self.rust_name(a).cmp(self.rust_name(b)));
         types
     }
@@ -90,7 +100,10 @@ impl<'n> DataTypes<'n> {
 
     pub(crate) fn kind(&self, id: u32) -> Result<Kind, CodegenError> {
         let node = self.node(id)?;
-        let is_option_set = node.definition.as_ref().is_some_and(|definition| definition.is_option_set);
+        let is_option_set = node
+            .definition
+            .as_ref()
+            .is_some_and(|definition| definition.is_option_set);
         for ancestor in self.line(id) {
             return Ok(match ancestor {
                 well_known::ENUMERATION => Kind::Enumeration,
@@ -103,20 +116,31 @@ impl<'n> DataTypes<'n> {
                 _ => continue,
             });
         }
-        Err(CodegenError::schema(&node.browse_name, "data type without a built-in ancestor"))
+        Err(CodegenError::schema(
+            &node.browse_name,
+            "data type without a built-in ancestor",
+        ))
     }
 
     /// Whether values of the type are unions.
     pub(crate) fn is_union(&self, id: u32) -> bool {
         self.line(id).any(|ancestor| ancestor == well_known::UNION)
-            || self.set.nodes.get(&id).and_then(|node| node.definition.as_ref()).is_some_and(|own| own.is_union)
+            || self
+                .set
+                .nodes
+                .get(&id)
+                .and_then(|node| node.definition.as_ref())
+                .is_some_and(|own| own.is_union)
     }
 
     /// All fields of a structure, inherited ones first.
     pub(crate) fn fields(&self, id: u32) -> Vec<&'n Field> {
         let line: Vec<u32> = self.line(id).collect();
-        let definitions =
-            line.iter().rev().filter_map(|id| self.set.nodes.get(id)).filter_map(|node| node.definition.as_ref());
+        let definitions = line
+            .iter()
+            .rev()
+            .filter_map(|id| self.set.nodes.get(id))
+            .filter_map(|node| node.definition.as_ref());
         definitions.flat_map(|definition| &definition.fields).collect()
     }
 

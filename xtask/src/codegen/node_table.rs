@@ -54,7 +54,10 @@ impl<T: Ord> Pool<T> {
         T: std::borrow::Borrow<Q>,
         Q: Ord + ?Sized,
     {
-        self.0.get(value).copied().ok_or_else(|| CodegenError::schema("node table", "value is not pooled"))
+        self.0
+            .get(value)
+            .copied()
+            .ok_or_else(|| CodegenError::schema("node table", "value is not pooled"))
     }
 }
 
@@ -67,11 +70,17 @@ struct Pools<'n> {
 pub(crate) fn table(set: &NodeSet, types: &DataTypes<'_>) -> Result<Vec<u8>, CodegenError> {
     let nodes = || set.nodes.values();
     let strings = nodes().flat_map(|node| {
-        [node.browse_name.as_str(), &node.display_name].into_iter().chain(node.inverse_name.as_deref())
+        [node.browse_name.as_str(), &node.display_name]
+            .into_iter()
+            .chain(node.inverse_name.as_deref())
     });
     let pools = Pools {
         strings: Pool::new(strings),
-        permissions: Pool::new(nodes().map(|node| &node.role_permissions[..]).filter(|list| !list.is_empty())),
+        permissions: Pool::new(
+            nodes()
+                .map(|node| &node.role_permissions[..])
+                .filter(|list| !list.is_empty()),
+        ),
     };
     let mut blob = Blob(b"BPN0\x01".to_vec());
     blob.length(pools.strings.0.len())?;
@@ -148,7 +157,9 @@ fn write_extra(
     }
     if has(11, !node.array_dimensions.is_empty()) {
         extra.length(node.array_dimensions.len())?;
-        node.array_dimensions.iter().for_each(|dimension| extra.number(*dimension));
+        node.array_dimensions
+            .iter()
+            .for_each(|dimension| extra.number(*dimension));
     }
     if has(12, node.access_level != 1) {
         extra.number(node.access_level);
@@ -156,7 +167,12 @@ fn write_extra(
     if has(13, node.event_notifier != 0) {
         extra.number(node.event_notifier);
     }
-    let value = node.value.as_ref().map(|value| value::variant(types, value)).transpose()?.flatten();
+    let value = node
+        .value
+        .as_ref()
+        .map(|value| value::variant(types, value))
+        .transpose()?
+        .flatten();
     if let Some(value) = value.filter(|_| has(14, true)) {
         extra.bytes(&value)?;
     }
@@ -202,7 +218,12 @@ fn structure_definition(node: &Node, types: &DataTypes<'_>) -> Result<Vec<u8>, C
         (true, false, false) => 2,
         (false, false, true) => 3,
         (true, false, true) => 4,
-        (_, true, _) => return Err(CodegenError::schema(&node.browse_name, "optional fields beside subtypes or a union")),
+        (_, true, _) => {
+            return Err(CodegenError::schema(
+                &node.browse_name,
+                "optional fields beside subtypes or a union",
+            ));
+        }
     };
     let encoding = types.encodings(node.id).binary.filter(|_| !node.is_abstract);
     let mut writer = Writer::default();
@@ -219,7 +240,10 @@ fn structure_definition(node: &Node, types: &DataTypes<'_>) -> Result<Vec<u8>, C
             writer.null();
         } else {
             writer.length(field.array_dimensions.len());
-            field.array_dimensions.iter().for_each(|dimension| writer.u32(*dimension));
+            field
+                .array_dimensions
+                .iter()
+                .for_each(|dimension| writer.u32(*dimension));
         }
         writer.u32(field.max_string_length);
         writer.bool(field.optional || field.allow_subtypes);

@@ -117,14 +117,18 @@ impl NodeSet {
         let mut nodes = BTreeMap::new();
         let mut inverse = Vec::new();
         for element in &root.children {
-            let Some(class) = Class::from_element(&element.name) else { continue };
+            let Some(class) = Class::from_element(&element.name) else {
+                continue;
+            };
             let node = aliases.node(class, element, &mut inverse)?;
             if let Some(double) = nodes.insert(node.id, node) {
                 return Err(CodegenError::schema(double.browse_name, "NodeId is used twice"));
             }
         }
         for (source, reference_type, target) in inverse {
-            let source = nodes.get_mut(&source).ok_or_else(|| CodegenError::schema(target, "dangling reference"))?;
+            let source = nodes
+                .get_mut(&source)
+                .ok_or_else(|| CodegenError::schema(target, "dangling reference"))?;
             source.references.insert((reference_type, target));
         }
         let set = Self { nodes };
@@ -144,13 +148,21 @@ impl NodeSet {
     }
 
     pub(crate) fn node(&self, id: u32) -> Result<&Node, CodegenError> {
-        self.nodes.get(&id).ok_or_else(|| CodegenError::schema(format!("i={id}"), "no such node"))
+        self.nodes
+            .get(&id)
+            .ok_or_else(|| CodegenError::schema(format!("i={id}"), "no such node"))
     }
 
     /// The sources of references of one type, by target; the last one wins.
     pub(crate) fn sources(&self, reference_type: u32) -> HashMap<u32, u32> {
-        let forward = self.nodes.values().flat_map(|node| node.references.iter().map(|reference| (node.id, reference)));
-        forward.filter(|(_, (kind, _))| *kind == reference_type).map(|(source, (_, target))| (*target, source)).collect()
+        let forward = self
+            .nodes
+            .values()
+            .flat_map(|node| node.references.iter().map(|reference| (node.id, reference)));
+        forward
+            .filter(|(_, (kind, _))| *kind == reference_type)
+            .map(|(source, (_, target))| (*target, source))
+            .collect()
     }
 }
 
@@ -163,15 +175,23 @@ fn numeric_id(text: &str) -> Result<u32, CodegenError> {
 
 fn number<T: std::str::FromStr>(element: &Element, name: &str, default: T) -> Result<T, CodegenError> {
     match element.attribute(name) {
-        Some(text) => text.parse().map_err(|_| CodegenError::schema(name, format!("not a number: {text}"))),
+        Some(text) => text
+            .parse()
+            .map_err(|_| CodegenError::schema(name, format!("not a number: {text}"))),
         None => Ok(default),
     }
 }
 
 fn numbers(element: &Element, name: &str) -> Result<Vec<u32>, CodegenError> {
-    let Some(text) = element.attribute(name).filter(|text| !text.is_empty()) else { return Ok(Vec::new()) };
+    let Some(text) = element.attribute(name).filter(|text| !text.is_empty()) else {
+        return Ok(Vec::new());
+    };
     text.split(',')
-        .map(|part| part.trim().parse().map_err(|_| CodegenError::schema(name, format!("not numbers: {text}"))))
+        .map(|part| {
+            part.trim()
+                .parse()
+                .map_err(|_| CodegenError::schema(name, format!("not numbers: {text}")))
+        })
         .collect()
 }
 
@@ -192,7 +212,10 @@ struct Aliases(HashMap<String, u32>);
 
 impl Aliases {
     fn from_xml(root: &Element) -> Result<Self, CodegenError> {
-        let elements = root.child("Aliases").into_iter().flat_map(|list| list.children_named("Alias"));
+        let elements = root
+            .child("Aliases")
+            .into_iter()
+            .flat_map(|list| list.children_named("Alias"));
         let named = elements.map(|alias| {
             let name = alias.attribute("Alias").unwrap_or_default().to_owned();
             Ok((name, numeric_id(alias.text())?))
@@ -208,12 +231,7 @@ impl Aliases {
         element.attribute(name).map(|text| self.id(text)).transpose()
     }
 
-    fn node(
-        &self,
-        class: Class,
-        element: &Element,
-        inverse: &mut Vec<(u32, u32, u32)>,
-    ) -> Result<Node, CodegenError> {
+    fn node(&self, class: Class, element: &Element, inverse: &mut Vec<(u32, u32, u32)>) -> Result<Node, CodegenError> {
         let id = numeric_id(element.attribute("NodeId").unwrap_or_default())?;
         let browse_name = element.attribute("BrowseName").unwrap_or_default();
         let browse_name = browse_name.strip_prefix("0:").unwrap_or(browse_name).to_owned();
@@ -228,7 +246,10 @@ impl Aliases {
                 references.insert((kind, other));
             }
         }
-        let permissions = element.child("RolePermissions").into_iter().flat_map(|list| &list.children);
+        let permissions = element
+            .child("RolePermissions")
+            .into_iter()
+            .flat_map(|list| &list.children);
         Ok(Node {
             id,
             class,
@@ -245,13 +266,18 @@ impl Aliases {
             is_abstract: element.flag("IsAbstract"),
             symmetric: element.flag("Symmetric"),
             inverse_name: text("InverseName"),
-            data_type: self.optional_id(element, "DataType")?.unwrap_or(well_known::BASE_DATA_TYPE),
+            data_type: self
+                .optional_id(element, "DataType")?
+                .unwrap_or(well_known::BASE_DATA_TYPE),
             value_rank: number(element, "ValueRank", -1)?,
             array_dimensions: numbers(element, "ArrayDimensions")?,
             access_level: number(element, "AccessLevel", 1)?,
             event_notifier: number(element, "EventNotifier", 0)?,
             value: element.child("Value").and_then(|value| value.children.first()).cloned(),
-            definition: element.child("Definition").map(|definition| self.definition(definition)).transpose()?,
+            definition: element
+                .child("Definition")
+                .map(|definition| self.definition(definition))
+                .transpose()?,
             role_permissions: permissions
                 .map(|entry| Ok((self.id(entry.text())?, number(entry, "Permissions", 0)?)))
                 .collect::<Result<_, _>>()?,
@@ -269,7 +295,9 @@ impl Aliases {
         let fields = element.children_named("Field").map(|field| {
             Ok(Field {
                 name: field.attribute("Name").unwrap_or_default().to_owned(),
-                data_type: self.optional_id(field, "DataType")?.unwrap_or(well_known::BASE_DATA_TYPE),
+                data_type: self
+                    .optional_id(field, "DataType")?
+                    .unwrap_or(well_known::BASE_DATA_TYPE),
                 value_rank: number(field, "ValueRank", -1)?,
                 array_dimensions: numbers(field, "ArrayDimensions")?,
                 max_string_length: number(field, "MaxStringLength", 0)?,
@@ -295,7 +323,10 @@ mod tests {
     fn sections_come_from_links() {
         let link = "https://host/v105/Core/docs/Part4/5.11.2/#5.11.2.2";
         assert_eq!(section(link).as_deref(), Some("Part 4, 5.11.2.2"));
-        assert_eq!(section("https://host/v105/Core/docs/Part5/12.10").as_deref(), Some("Part 5, 12.10"));
+        assert_eq!(
+            section("https://host/v105/Core/docs/Part5/12.10").as_deref(),
+            Some("Part 5, 12.10")
+        );
         assert_eq!(section("https://host/"), None);
     }
 

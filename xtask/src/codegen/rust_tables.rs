@@ -50,7 +50,13 @@ pub(crate) fn status_codes(older: &str, additions: &str) -> Result<String, Codeg
         if !names.insert(name) {
             return Err(CodegenError::schema(name, "two codes with one name"));
         }
-        let _ = writeln!(out, "    {} = 0x{:04X}_{:04X} {name:?},", screaming(name), code >> 16, code & 0xFFFF);
+        let _ = writeln!(
+            out,
+            "    {} = 0x{:04X}_{:04X} {name:?},",
+            screaming(name),
+            code >> 16,
+            code & 0xFFFF
+        );
     }
     out.push_str("}\n");
     Ok(out)
@@ -61,8 +67,15 @@ pub(crate) fn ids(set: &NodeSet, document: &str) -> Result<String, CodegenError>
     let mut names: BTreeMap<Class, BTreeMap<String, u32>> = BTreeMap::new();
     for row in csv::rows(document) {
         let [name, id, _] = columns(&row, "node ids")?;
-        let Some(node) = set.nodes.get(&number(&id, "node ids")?) else { continue };
-        if names.entry(node.class).or_default().insert(screaming(&name), node.id).is_some() {
+        let Some(node) = set.nodes.get(&number(&id, "node ids")?) else {
+            continue;
+        };
+        if names
+            .entry(node.class)
+            .or_default()
+            .insert(screaming(&name), node.id)
+            .is_some()
+        {
             return Err(CodegenError::schema(name, "two nodes of a class with one name"));
         }
     }

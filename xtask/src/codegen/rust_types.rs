@@ -12,11 +12,36 @@ use super::{HEADER, well_known};
 /// The Rust type of a built-in type.
 fn built_in(kind: u8) -> Result<&'static str, CodegenError> {
     const NAMES: [&str; 25] = [
-        "bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "UaString", "DateTime", "Guid",
-        "ByteString", "XmlElement", "NodeId", "ExpandedNodeId", "StatusCode", "QualifiedName", "LocalizedText",
-        "ExtensionObject", "DataValue", "Variant", "DiagnosticInfo",
+        "bool",
+        "i8",
+        "u8",
+        "i16",
+        "u16",
+        "i32",
+        "u32",
+        "i64",
+        "u64",
+        "f32",
+        "f64",
+        "UaString",
+        "DateTime",
+        "Guid",
+        "ByteString",
+        "XmlElement",
+        "NodeId",
+        "ExpandedNodeId",
+        "StatusCode",
+        "QualifiedName",
+        "LocalizedText",
+        "ExtensionObject",
+        "DataValue",
+        "Variant",
+        "DiagnosticInfo",
     ];
-    let name = usize::from(kind).checked_sub(1).and_then(|index| NAMES.get(index)).copied();
+    let name = usize::from(kind)
+        .checked_sub(1)
+        .and_then(|index| NAMES.get(index))
+        .copied();
     name.ok_or_else(|| CodegenError::schema(kind, "not a built-in type"))
 }
 
@@ -31,10 +56,22 @@ struct Imports {
 impl Imports {
     fn render(&self, out: &mut String) {
         let list = |names: Vec<&str>| names.join(", ");
-        let foreign: Vec<&str> =
-            self.built_in.iter().copied().filter(|name| name.starts_with(|c: char| c.is_uppercase())).collect();
-        let _ = writeln!(out, "use super::enumerations::{{{}}};", list(self.enumerations.iter().map(|n| &**n).collect()));
-        let _ = writeln!(out, "use super::option_sets::{{{}}};", list(self.option_sets.iter().map(|n| &**n).collect()));
+        let foreign: Vec<&str> = self
+            .built_in
+            .iter()
+            .copied()
+            .filter(|name| name.starts_with(|c: char| c.is_uppercase()))
+            .collect();
+        let _ = writeln!(
+            out,
+            "use super::enumerations::{{{}}};",
+            list(self.enumerations.iter().map(|n| &**n).collect())
+        );
+        let _ = writeln!(
+            out,
+            "use super::option_sets::{{{}}};",
+            list(self.option_sets.iter().map(|n| &**n).collect())
+        );
         let _ = writeln!(out, "use crate::{{{}}};", list(foreign));
     }
 }
@@ -66,13 +103,21 @@ fn field_type(types: &DataTypes<'_>, field: &Field, imports: &mut Imports) -> Re
     let shaped = match field.value_rank {
         -1 => single,
         1 => format!("[{single}]"),
-        rank => return Err(CodegenError::schema(&field.name, format!("value rank {rank} is not supported"))),
+        rank => {
+            return Err(CodegenError::schema(
+                &field.name,
+                format!("value rank {rank} is not supported"),
+            ));
+        }
     };
     Ok(if field.optional { format!("({shaped})") } else { shaped })
 }
 
 fn doc_line(node: &Node) -> String {
-    let place = node.section.as_deref().map_or(String::new(), |section| format!(" ({section})"));
+    let place = node
+        .section
+        .as_deref()
+        .map_or(String::new(), |section| format!(" ({section})"));
     let service = |suffix: &str| node.browse_name.strip_suffix(suffix);
     match (service("Request"), service("Response")) {
         (Some(name), _) if is_service(node) => format!("Request of the {name} Service{place}."),
@@ -97,21 +142,36 @@ pub(crate) fn structures(types: &DataTypes<'_>) -> Result<String, CodegenError> 
             continue;
         }
         if types.is_union(node.id) {
-            return Err(CodegenError::schema(&node.browse_name, "unions are not supported; namespace 0 had none"));
+            return Err(CodegenError::schema(
+                &node.browse_name,
+                "unions are not supported; namespace 0 had none",
+            ));
         }
         let fields = types.fields(node.id);
-        let out = if fields.iter().any(|field| field.optional) { &mut optional } else { &mut plain };
+        let out = if fields.iter().any(|field| field.optional) {
+            &mut optional
+        } else {
+            &mut plain
+        };
         let binary = types.encodings(node.id).binary.unwrap_or_default();
         let _ = writeln!(out, "    /// {}", doc_line(node));
         let _ = writeln!(out, "    {}: {}, {binary} {{", types.rust_name(node), node.id);
         for field in fields {
-            let _ = writeln!(out, "        {}: {},", snake(&field.name), field_type(types, field, &mut imports)?);
+            let _ = writeln!(
+                out,
+                "        {}: {},",
+                snake(&field.name),
+                field_type(types, field, &mut imports)?
+            );
         }
         let _ = writeln!(out, "    }}");
     }
     let mut out = format!("//! Structures of namespace 0.\n{HEADER}\n");
     imports.render(&mut out);
-    let _ = write!(out, "\nstructures! {{\n{plain}}}\n\noptional_structures! {{\n{optional}}}\n");
+    let _ = write!(
+        out,
+        "\nstructures! {{\n{plain}}}\n\noptional_structures! {{\n{optional}}}\n"
+    );
     Ok(out)
 }
 
@@ -119,7 +179,9 @@ pub(crate) fn structures(types: &DataTypes<'_>) -> Result<String, CodegenError> 
 pub(crate) fn enumerations(types: &DataTypes<'_>) -> Result<String, CodegenError> {
     let mut out = format!("//! Enumerations of namespace 0.\n{HEADER}\nenumerations! {{\n");
     for node in types.sorted() {
-        let Some(definition) = node.definition.as_ref().filter(|_| node.id != well_known::ENUMERATION) else { continue };
+        let Some(definition) = node.definition.as_ref().filter(|_| node.id != well_known::ENUMERATION) else {
+            continue;
+        };
         if types.kind(node.id)? != Kind::Enumeration {
             continue;
         }
@@ -142,9 +204,17 @@ pub(crate) fn enumerations(types: &DataTypes<'_>) -> Result<String, CodegenError
 pub(crate) fn option_sets(types: &DataTypes<'_>) -> Result<String, CodegenError> {
     let mut out = format!("//! Option sets of namespace 0: bits of unsigned integers.\n{HEADER}\noption_sets! {{\n");
     for node in types.sorted() {
-        let (Kind::OptionSet(base), Some(definition)) = (types.kind(node.id)?, &node.definition) else { continue };
+        let (Kind::OptionSet(base), Some(definition)) = (types.kind(node.id)?, &node.definition) else {
+            continue;
+        };
         let _ = writeln!(out, "    /// {}", doc_line(node));
-        let _ = writeln!(out, "    {}: {}, {} {{", types.rust_name(node), node.id, built_in(base)?);
+        let _ = writeln!(
+            out,
+            "    {}: {}, {} {{",
+            types.rust_name(node),
+            node.id,
+            built_in(base)?
+        );
         for field in &definition.fields {
             let _ = writeln!(out, "        {} = {},", screaming(&field.name), field.value);
         }
@@ -163,7 +233,9 @@ pub(crate) fn services(types: &DataTypes<'_>) -> Result<String, CodegenError> {
     };
     let mut services: Vec<(u32, u32, &str)> = Vec::new();
     for node in sorted.iter().filter(|node| is_service(node)) {
-        let Some(name) = node.browse_name.strip_suffix("Request") else { continue };
+        let Some(name) = node.browse_name.strip_suffix("Request") else {
+            continue;
+        };
         let (Some(request), Some(response)) = (types.encodings(node.id).binary, binary_of(format!("{name}Response")))
         else {
             return Err(CodegenError::schema(name, "service without a response or an encoding"));
@@ -172,7 +244,8 @@ pub(crate) fn services(types: &DataTypes<'_>) -> Result<String, CodegenError> {
     }
     services.sort_unstable();
     let fault = binary_of("ServiceFault".to_owned()).ok_or_else(|| CodegenError::schema("ServiceFault", "missing"))?;
-    let mut out = format!("//! The services (Part 4, 5) and the encodings of their messages.\n{HEADER}\nservices! {{\n");
+    let mut out =
+        format!("//! The services (Part 4, 5) and the encodings of their messages.\n{HEADER}\nservices! {{\n");
     let _ = writeln!(out, "    fault = {fault};");
     for (request, response, name) in services {
         let _ = writeln!(out, "    {name}: {request}, {response},");

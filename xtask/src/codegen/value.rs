@@ -55,7 +55,9 @@ fn built_in_number(name: &str) -> Option<u8> {
 
 fn parse<T: std::str::FromStr + Default>(element: Option<&Element>) -> Result<T, CodegenError> {
     match element.map(Element::text).filter(|text| !text.is_empty()) {
-        Some(text) => text.parse().map_err(|_| CodegenError::schema(text, "not a valid number")),
+        Some(text) => text
+            .parse()
+            .map_err(|_| CodegenError::schema(text, "not a valid number")),
         None => Ok(T::default()),
     }
 }
@@ -78,7 +80,11 @@ fn built_in(
             None => writer.null(),
         },
         13 => writer.i64(element.map_or(Ok(0), |element| ticks(element.text()))?),
-        17 => writer.node_id(element.and_then(|id| id.child("Identifier")).map_or(Ok(0), identifier)?),
+        17 => writer.node_id(
+            element
+                .and_then(|id| id.child("Identifier"))
+                .map_or(Ok(0), identifier)?,
+        ),
         21 => {
             let part = |name| element.and_then(|text| text.child(name)).map(Element::text);
             writer.localized_text(part("Locale").filter(|locale| !locale.is_empty()), part("Text"));
@@ -98,11 +104,17 @@ fn identifier(element: &Element) -> Result<u32, CodegenError> {
 }
 
 fn extension_object(types: &DataTypes<'_>, element: &Element, writer: &mut Writer) -> Result<(), CodegenError> {
-    let encoding = element.child("TypeId").and_then(|id| id.child("Identifier")).map_or(Ok(0), identifier)?;
+    let encoding = element
+        .child("TypeId")
+        .and_then(|id| id.child("Identifier"))
+        .map_or(Ok(0), identifier)?;
     let unknown = || CodegenError::schema(encoding, "ExtensionObject of unknown type");
     let data_type = types.of_xml_encoding(encoding).ok_or_else(unknown)?;
     let binary = types.encodings(data_type).binary.ok_or_else(unknown)?;
-    let body = element.child("Body").and_then(|body| body.children.first()).ok_or_else(unknown)?;
+    let body = element
+        .child("Body")
+        .and_then(|body| body.children.first())
+        .ok_or_else(unknown)?;
     let mut inner = Writer::default();
     structure(types, data_type, body, &mut inner)?;
     writer.extension_object(binary, &inner.finish());
@@ -114,9 +126,14 @@ fn structure(types: &DataTypes<'_>, id: u32, body: &Element, writer: &mut Writer
     let described = DESCRIBED.contains(&name.as_str());
     for field in types.fields(id) {
         if field.optional || field.allow_subtypes {
-            return Err(CodegenError::schema(name, "optional fields are not supported in a value"));
+            return Err(CodegenError::schema(
+                name,
+                "optional fields are not supported in a value",
+            ));
         }
-        let element = body.child(&field.name).filter(|_| described || field.name != "Description");
+        let element = body
+            .child(&field.name)
+            .filter(|_| described || field.name != "Description");
         structure_field(types, field, element, writer)?;
     }
     Ok(())
@@ -152,8 +169,12 @@ fn single(
         (Kind::BuiltIn(kind) | Kind::OptionSet(kind), element) => built_in(types, kind, element, writer),
         (Kind::Enumeration, element) => {
             // The text form is Name_Number.
-            let number = element.and_then(|element| element.text().rsplit('_').next()).unwrap_or("0");
-            let number = number.parse().map_err(|_| CodegenError::schema(number, "not an enumeration value"))?;
+            let number = element
+                .and_then(|element| element.text().rsplit('_').next())
+                .unwrap_or("0");
+            let number = number
+                .parse()
+                .map_err(|_| CodegenError::schema(number, "not an enumeration value"))?;
             writer.i32(number);
             Ok(())
         }
@@ -172,12 +193,18 @@ fn ticks(text: &str) -> Result<i64, CodegenError> {
         .split(['-', 'T', ':'])
         .map(|part| part.parse().map_err(|_| invalid()))
         .collect::<Result<_, _>>()?;
-    let [year, month, day, hour, minute, second] = parts[..] else { return Err(invalid()) };
+    let [year, month, day, hour, minute, second] = parts[..] else {
+        return Err(invalid());
+    };
     if !(1601..=9999).contains(&year) || !(1..=12).contains(&month) {
         return Err(invalid());
     }
     // Days since 0000-03-01 in the proleptic Gregorian calendar: years start in March, so that leap days come last.
-    let (shifted_year, shifted_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (shifted_year, shifted_month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
     let days = |y: i64, m: i64| 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5;
     let since_1601 = days(shifted_year, shifted_month) + day - 1 - days(1600, 10);
     Ok((((since_1601 * 24 + hour) * 60 + minute) * 60 + second) * 10_000_000)

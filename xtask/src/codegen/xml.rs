@@ -16,7 +16,10 @@ pub(crate) struct Element {
 
 impl Element {
     pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.attributes
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn flag(&self, name: &str) -> bool {
@@ -60,14 +63,22 @@ pub(crate) fn parse(document: &str) -> Result<Element, CodegenError> {
             Event::CData(text) => last(&mut open)?.text.push_str(&text.xml10_content()),
             Event::GeneralRef(reference) => {
                 let raw = format!("&{};", &*reference);
-                last(&mut open)?.text.push_str(&quick_xml::escape::unescape(&raw).map_err(xml_error)?);
+                last(&mut open)?
+                    .text
+                    .push_str(&quick_xml::escape::unescape(&raw).map_err(xml_error)?);
             }
             Event::Eof => break,
             _ => {}
         }
     }
-    let root = open.pop().filter(|_| open.is_empty()).ok_or_else(|| xml_error("missing end tag"))?;
-    root.children.into_iter().next().ok_or_else(|| xml_error("no root element"))
+    let root = open
+        .pop()
+        .filter(|_| open.is_empty())
+        .ok_or_else(|| xml_error("missing end tag"))?;
+    root.children
+        .into_iter()
+        .next()
+        .ok_or_else(|| xml_error("no root element"))
 }
 
 fn last(open: &mut [Element]) -> Result<&mut Element, CodegenError> {
@@ -80,10 +91,16 @@ fn element(start: &BytesStart<'_>) -> Result<Element, CodegenError> {
     for attribute in start.attributes() {
         let attribute = attribute.map_err(xml_error)?;
         let key = attribute.key.local_name().as_ref().to_owned();
-        let value = quick_xml::escape::unescape(&attribute.value).map_err(xml_error)?.into_owned();
+        let value = quick_xml::escape::unescape(&attribute.value)
+            .map_err(xml_error)?
+            .into_owned();
         attributes.push((key, value));
     }
-    Ok(Element { name, attributes, ..Element::default() })
+    Ok(Element {
+        name,
+        attributes,
+        ..Element::default()
+    })
 }
 
 #[cfg(test)]

@@ -74,11 +74,7 @@ pub struct TableError {
 
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "node table of namespace 0: {} at byte {}",
-            self.reason, self.offset
-        )
+        write!(f, "node table of namespace 0: {} at byte {}", self.reason, self.offset)
     }
 }
 
@@ -188,11 +184,7 @@ impl Table {
             .map(|_| cursor.string())
             .collect::<Result<_, _>>()?;
         let permissions = (0..cursor.count()?)
-            .map(|_| {
-                (0..cursor.count()?)
-                    .map(|_| cursor.role_permission())
-                    .collect()
-            })
+            .map(|_| (0..cursor.count()?).map(|_| cursor.role_permission()).collect())
             .collect::<Result<_, _>>()?;
         let count = cursor.count()?;
         Ok(Self {
@@ -311,9 +303,7 @@ impl<'t> Records<'t> {
         }
         if has(mask::ARRAY_DIMENSIONS) {
             let count = self.cursor.count()?;
-            record.array_dimensions = (0..count)
-                .map(|_| self.cursor.number())
-                .collect::<Result<_, _>>()?;
+            record.array_dimensions = (0..count).map(|_| self.cursor.number()).collect::<Result<_, _>>()?;
         }
         if has(mask::ACCESS_LEVEL) {
             record.access_level = self.cursor.number()?;
@@ -443,9 +433,10 @@ impl<'a> Cursor<'a> {
         let target = source
             .checked_add_signed(step)
             .ok_or_else(|| self.error("target out of range"))?;
-        Ok(RawReference {
-            reference_type,
-            target,
-        })
+        Ok(RawReference { reference_type, target })
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
