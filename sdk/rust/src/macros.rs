@@ -1,0 +1,104 @@
+//! The macros for authors: logging, and `plugin!`, which ties a type to the exports of a component.
+
+#[doc(hidden)]
+pub fn __log(level: u8, message: std::fmt::Arguments<'_>) {
+    if crate::backend::log::enabled(level) {
+        crate::backend::log::write(level, &message.to_string(), &[]);
+    }
+}
+
+/// Logs for developers, with the arguments of `format!`.
+#[macro_export]
+macro_rules! debug { ($($argument:tt)*) => { $crate::__log(1, ::core::format_args!($($argument)*)) }; }
+
+/// Logs what an operator may want to know, with the arguments of `format!`.
+#[macro_export]
+macro_rules! info { ($($argument:tt)*) => { $crate::__log(2, ::core::format_args!($($argument)*)) }; }
+
+/// Logs what an operator should look at, with the arguments of `format!`.
+#[macro_export]
+macro_rules! warn { ($($argument:tt)*) => { $crate::__log(3, ::core::format_args!($($argument)*)) }; }
+
+/// Logs what does not work, with the arguments of `format!`.
+#[macro_export]
+macro_rules! error { ($($argument:tt)*) => { $crate::__log(4, ::core::format_args!($($argument)*)) }; }
+
+/// Makes a type the node manager of this component: exports `lifecycle`, and one interface for each facet that is listed.
+///
+/// ```ignore
+/// backplane_sdk::plugin!(Plant);
+/// backplane_sdk::plugin!(Plant: reader, writer, methods);
+/// ```
+///
+/// The facets are `reader`, `writer`, `methods`, `demand`, `history`, `conditions`, `view`, `handover`; each has a trait of the same name in this crate. A trait that is implemented and
+/// not listed, or listed and not implemented, does not compile.
+#[macro_export]
+macro_rules! plugin {
+    ($type:ident $(: $($facet:ident),* $(,)?)?) => {
+        ::std::thread_local! {
+            static __BACKPLANE_PLUGIN: ::std::cell::RefCell<$type> = ::std::cell::RefCell::new(::std::default::Default::default());
+        }
+
+        impl $crate::Plugin for $type {
+            const FACETS: &'static [&'static str] = &[$($(::core::stringify!($facet)),*)?];
+            fn with<R>(run: impl ::core::ops::FnOnce(&mut Self) -> R) -> R {
+                __BACKPLANE_PLUGIN.with_borrow_mut(run)
+            }
+        }
+
+        const _: () = $crate::__check_facets!($type);
+        #[cfg(target_family = "wasm")]
+        $crate::facets::lifecycle::export_lifecycle!($type with_types_in $crate::facets::lifecycle);
+        $($($crate::__facet!($facet $type);)*)?
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __facet {
+    (reader $type:ident) => { #[cfg(target_family = "wasm")] $crate::facets::reader::export_reader!($type with_types_in $crate::facets::reader); };
+    (writer $type:ident) => { #[cfg(target_family = "wasm")] $crate::facets::writer::export_writer!($type with_types_in $crate::facets::writer); };
+    (methods $type:ident) => { #[cfg(target_family = "wasm")] $crate::facets::methods::export_methods!($type with_types_in $crate::facets::methods); };
+    (demand $type:ident) => { #[cfg(target_family = "wasm")] $crate::facets::demand::export_demand!($type with_types_in $crate::facets::demand); };
+    (history $type:ident) => { #[cfg(target_family = "wasm")] $crate::facets::history::export_history!($type with_types_in $crate::facets::history); };
+    (conditions $type:ident) => { #[cfg(target_family = "wasm")] $crate::facets::conditions::export_conditions!($type with_types_in $crate::facets::conditions); };
+    (view $type:ident) => { #[cfg(target_family = "wasm")] $crate::facets::view::export_view!($type with_types_in $crate::facets::view); };
+    (handover $type:ident) => { #[cfg(target_family = "wasm")] $crate::facets::handover::export_handover!($type with_types_in $crate::facets::handover); };
+    ($other:ident $type:ident) => { ::core::compile_error!(::core::concat!("there is no facet `", ::core::stringify!($other), "`")); };
+}
+
+/// Makes a type the isolation classifier of this component.
+///
+/// ```ignore
+/// backplane_sdk::classifier!(ByAddress);
+/// ```
+#[macro_export]
+macro_rules! classifier {
+    ($type:ident) => {
+        #[cfg(target_family = "wasm")]
+        $crate::facets::classify::export_classify!($type with_types_in $crate::facets::classify);
+    };
+}
+
+/// Compares what `plugin!` lists with the traits that the type has, at compile time: a facet that nobody exports would never be called.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __check_facets {
+    ($type:ident) => {{
+        #[allow(unused_imports)]
+        use $crate::probe::{Has, Hasnt};
+        $crate::probe::compare(
+            <$type as $crate::Plugin>::FACETS,
+            &[
+                ("reader", Has::<$type>::READER),
+                ("writer", Has::<$type>::WRITER),
+                ("methods", Has::<$type>::METHODS),
+                ("demand", Has::<$type>::DEMAND),
+                ("history", Has::<$type>::HISTORY),
+                ("conditions", Has::<$type>::CONDITIONS),
+                ("view", Has::<$type>::VIEW),
+                ("handover", Has::<$type>::HANDOVER),
+            ],
+        )
+    }};
+}
