@@ -113,6 +113,14 @@ macro_rules! define {
                 }
             }
 
+            /// An array of one element; `None` for a Variant that is empty or an array.
+            #[must_use]
+            pub fn from_scalar(scalar: Variant) -> Option<Self> {
+                match scalar.built_in_type()? {
+                    $(BuiltInType::$name => <$type>::try_from(scalar).ok().map(|value| Self::$name(vec![value])),)*
+                }
+            }
+
             /// A copy of a run of elements; what lies beyond the end is left out.
             #[must_use]
             pub fn slice(&self, start: usize, count: usize) -> Self {
