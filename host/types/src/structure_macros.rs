@@ -14,7 +14,8 @@ macro_rules! field_type {
 macro_rules! structures {
     ($($(#[$meta:meta])* $name:ident: $type_id:literal, $encoding_id:literal {
         $($field:ident: $type:tt,)*
-    })*) => {$(
+    })*) => {
+    $(
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name {
@@ -42,7 +43,13 @@ macro_rules! structures {
             const ENCODING_ID: u32 = $encoding_id;
             const NAME: &'static str = stringify!($name);
         }
-    )*};
+    )*
+
+        #[cfg(test)]
+        pub(crate) fn visit_structures(visitor: &mut impl $crate::structure_macros::tests::Visitor) {
+            $(visitor.visit::<$name>();)*
+        }
+    };
 }
 
 /// Which optional fields a structure has: one bit each, in the order of the fields (Part 6, 5.2.7).
@@ -110,7 +117,8 @@ macro_rules! optional_field {
 macro_rules! optional_structures {
     ($($(#[$meta:meta])* $name:ident: $type_id:literal, $encoding_id:literal {
         $($field:ident: $type:tt,)*
-    })*) => {$(
+    })*) => {
+    $(
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name {
@@ -144,7 +152,13 @@ macro_rules! optional_structures {
             const ENCODING_ID: u32 = $encoding_id;
             const NAME: &'static str = stringify!($name);
         }
-    )*};
+    )*
+
+        #[cfg(test)]
+        pub(crate) fn visit_optional_structures(visitor: &mut impl $crate::structure_macros::tests::Visitor) {
+            $(visitor.visit::<$name>();)*
+        }
+    };
 }
 
 /// Declares enumerations: `Name: data type id { CONSTANT = value, }`.
@@ -387,3 +401,7 @@ macro_rules! services {
         }
     };
 }
+
+#[cfg(test)]
+#[path = "structure_tests.rs"]
+pub(crate) mod tests;
