@@ -2,6 +2,8 @@
 //!
 //! The graph is the architecture's; an arrow that is missing here is a decision to take there first.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};

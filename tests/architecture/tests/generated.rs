@@ -1,5 +1,7 @@
 //! Generated files are what the generator gives today.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::PathBuf;
 
 /// The folder with the schema files: `BACKPLANE_SCHEMAS`, or `shared/schemas` beside the repository.

@@ -1,5 +1,7 @@
 //! What every manifest and every source file of the workspace keeps to.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::MetadataCommand;
