@@ -1,1 +1,42 @@
-//! backplane-plugin
+//! Plugins: WebAssembly components that serve nodes, loaded, limited, watched and replaced while clients stay connected.
+//!
+//! [`PluginHost`] loads a component, checks it against the contract in `wit/`, and runs it in a store of its own on an executor of its own. It describes its
+//! nodes, which then live in the [`AddressSpace`](backplane_nodes::AddressSpace); each plugin is one
+//! [`NodeManager`](backplane_nodes::NodeManager) over all its instances and generations. Whatever a plugin does, the worst that happens to clients is that
+//! its own nodes turn `BadNoCommunication` for a while.
+//!
+//! This crate must not know sessions, channels or services.
+
+mod actor;
+mod bindings;
+mod change;
+mod component;
+mod convert;
+mod counters;
+mod engine;
+mod host;
+mod hosts;
+mod instance;
+mod limits;
+mod log;
+mod manager;
+mod restart;
+mod settings;
+mod sizes;
+mod state;
+mod status;
+mod stdio;
+mod supervisor;
+mod timers;
+mod watch;
+
+pub use component::{FacetInfo, Inspection, PluginKind};
+pub use counters::Counts;
+pub use engine::{EngineError, EngineOptions};
+pub use host::{LoadError, PluginHost, PluginOptions, inspect};
+pub use limits::{Deadline, LimitOverrides, Limits};
+pub use restart::RestartPolicy;
+pub use settings::{Grants, PluginFile};
+pub use state::Clock;
+pub use status::{PluginState, PluginStatus};
+pub use watch::{FolderEvent, FolderWatch, PluginFolder};

@@ -1,0 +1,191 @@
+//! What one instance has on the host's side: the data of its store.
+//!
+//! Owns everything that host functions reach, and nothing that outlives the instance but by `Arc`. It must not call the guest.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use backplane_nodes::{AddressSpace, CallContext, ManagerId, Model};
+use backplane_types::Now;
+use parking_lot::RwLock;
+use wasmtime::component::ResourceTable;
+use wasmtime::{StoreLimits, StoreLimitsBuilder};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+use crate::convert::Namespaces;
+use crate::counters::{Counters, Metrics};
+use crate::limits::Limits;
+use crate::log::LogGate;
+use crate::sizes::Sizes;
+use crate::stdio::LineStream;
+use crate::timers::Timers;
+
+/// The host's clock; passed in, so that a simulation can have its own.
+pub type Clock = Arc<dyn Fn() -> Now + Send + Sync>;
+
+/// What all instances of one generation share.
+pub(crate) struct Generation {
+    pub(crate) name: Arc<str>,
+    pub(crate) limits: Limits,
+    pub(crate) settings: serde_json::Value,
+    pub(crate) namespaces: Vec<String>,
+    pub(crate) may_log: bool,
+    pub(crate) space: Arc<AddressSpace>,
+    pub(crate) clock: Clock,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Generation {
+    pub(crate) fn now(&self) -> Now {
+        (self.clock)()
+    }
+}
+
+/// Where an instance is in its life, as far as host functions care.
+pub(crate) enum Phase {
+    /// `start` runs: what it declares and publishes is not seen by anybody yet.
+    Hidden,
+    /// It serves: changes and values are seen at once.
+    Live(ManagerId),
+}
+
+/// The call that is running.
+pub(crate) struct RunningCall {
+    pub(crate) id: u32,
+    pub(crate) context: CallContext,
+    /// Set when nobody waits for the answer any more.
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
+/// See the module text.
+pub(crate) struct State {
+    wasi: WasiCtx,
+    pub(crate) table: ResourceTable,
+    pub(crate) store_limits: StoreLimits,
+    /// Epoch ticks the running call may still use.
+    pub(crate) ticks_left: u64,
+    pub(crate) shared: Arc<Generation>,
+    pub(crate) gate: LogGate,
+    pub(crate) names: Namespaces,
+    /// The number of this instance among all of the plugin.
+    pub(crate) number: u64,
+    /// The number of the one whose values and changes are taken; held while either is, so that a swap comes between two of them.
+    pub(crate) serving: Arc<RwLock<u64>>,
+    pub(crate) model: Arc<Model>,
+    pub(crate) phase: Phase,
+    pub(crate) timers: Timers,
+    pub(crate) sizes: Sizes,
+    pub(crate) call: Option<RunningCall>,
+    last_call: u32,
+    pub(crate) open_changes: usize,
+}
+
+impl State {
+    pub(crate) fn new(shared: Arc<Generation>, number: u64, serving: Arc<RwLock<u64>>) -> Self {
+        let limits = &shared.limits;
+        let gate = LogGate::new(Arc::clone(&shared.name), number, shared.may_log, limits);
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.resources);
+        // Nothing is inherited and nothing is opened: no arguments, environment, folders or sockets.
+        let wasi = WasiCtxBuilder::new()
+            .stdout(LineStream::new(gate.clone(), "stdout", 2))
+            .stderr(LineStream::new(gate.clone(), "stderr", 3))
+            .max_random_size(limits.random_bytes)
+            .allow_tcp(false)
+            .allow_udp(false)
+            .allow_ip_name_lookup(false)
+            .build();
+        let store_limits = StoreLimitsBuilder::new()
+            .memory_size(limits.memory)
+            .table_elements(limits.table_elements)
+            .instances(limits.instances)
+            .tables(limits.instances)
+            .memories(limits.instances)
+            .trap_on_grow_failure(true)
+            .build();
+        let timers = Timers::new(limits.timers, limits.timer_minimum);
+        let sizes = Sizes::new(limits.value_bytes, limits.total_value_bytes);
+        let mut state = Self {
+            wasi,
+            table,
+            store_limits,
+            ticks_left: 0,
+            shared,
+            gate,
+            names: Namespaces::new(),
+            number,
+            serving,
+            model: Arc::new(Model::empty()),
+            phase: Phase::Hidden,
+            timers,
+            sizes,
+            call: None,
+            last_call: 0,
+            open_changes: 0,
+        };
+        state.declare_namespaces();
+        state
+    }
+
+    /// The namespaces of the settings file, in their order.
+    fn declare_namespaces(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        for uri in &shared.namespaces {
+            if let Err(reason) = self.namespace(uri) {
+                self.gate.write(4, &format!("namespace {uri:?}: {reason}"), &[]);
+            }
+        }
+    }
+
+    /// The local index of a namespace.
+    pub(crate) fn namespace(&mut self, uri: &str) -> Result<u16, String> {
+        if self.names.len() > self.shared.limits.namespaces {
+            return Err(format!("more than {} namespaces", self.shared.limits.namespaces));
+        }
+        let server = self
+            .shared
+            .space
+            .namespaces()
+            .register(uri)
+            .map_err(|status| status.to_string())?;
+        self.names
+            .local(server)
+            .ok_or_else(|| "the table of namespaces is full".to_owned())
+    }
+
+    /// Begins a call that is made for a client, and gives it a number. Numbers stay below 2^31: some guests get larger ones wrong.
+    pub(crate) fn begin_call(&mut self, context: CallContext, cancelled: Arc<AtomicBool>) -> u32 {
+        self.last_call = if self.last_call >= i32::MAX.unsigned_abs() {
+            1
+        } else {
+            self.last_call + 1
+        };
+        self.call = Some(RunningCall {
+            id: self.last_call,
+            context,
+            cancelled,
+        });
+        self.last_call
+    }
+
+    /// The running call, if `id` names it.
+    pub(crate) fn running(&self, id: u32) -> Option<&RunningCall> {
+        self.call.as_ref().filter(|call| call.id == id)
+    }
+}
+
+impl RunningCall {
+    pub(crate) fn is_cancelled(&self, now: Now) -> bool {
+        self.cancelled.load(Ordering::Relaxed) || now.mono >= self.context.deadline
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The life of one plugin: instances that start, serve, die and are replaced.
+//!
+//! Owns restarts, quarantine, the swap of generations and the status that is shown. It must not know files, nor what is inside a call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backplane_nodes::{AttachError, Facets, ManagerId, NodeManager, Writes};
+use backplane_types::StatusCode;
+use parking_lot::RwLock;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{Instant, sleep_until};
+
+use crate::actor::{Exit, serve};
+use crate::component::{PluginKind, Prepared};
+use crate::engine::PluginEngine;
+use crate::instance::{Death, Instance, StartReason};
+use crate::manager::PluginManager;
+use crate::restart::{RestartPolicy, Restarts, Verdict};
+use crate::state::Generation;
+use crate::status::{PluginState, PluginStatus};
+
+/// What to run: a component, and how.
+#[derive(Clone)]
+pub(crate) struct Plan {
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) shared: Arc<Generation>,
+}
+
+pub(crate) enum Command {
+    /// Put another generation in the place of the one that serves; on failure that one stays. The answer is why it was not taken.
+    Replace(Plan, oneshot::Sender<Result<(), String>>),
+    /// Start it again at once, out of backoff or quarantine.
+    Release(oneshot::Sender<Result<(), String>>),
+    /// Let it finish and take its nodes away.
+    Stop(oneshot::Sender<()>),
+}
+
+/// The values of instances that no longer serve are taken by nobody: numbers of instances begin with 1.
+const NOBODY: u64 = 0;
+
+/// See the module text.
+pub(crate) struct Supervisor {
+    engine: Arc<PluginEngine>,
+    plan: Plan,
+    policy: RestartPolicy,
+    restarts: Restarts,
+    status: Arc<watch::Sender<PluginStatus>>,
+    manager: Arc<PluginManager>,
+    attached: Option<ManagerId>,
+    serving: Arc<RwLock<u64>>,
+    instances: u64,
+    task: Option<JoinHandle<Exit>>,
+    retry: Option<Instant>,
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        engine: Arc<PluginEngine>,
+        plan: Plan,
+        policy: RestartPolicy,
+        status: Arc<watch::Sender<PluginStatus>>,
+    ) -> Self {
+        let shared = &plan.shared;
+        let manager = PluginManager::new(
+            Arc::clone(&shared.name),
+            Arc::clone(&shared.clock),
+            Arc::clone(&shared.counters),
+        );
+        Self {
+            engine,
+            policy,
+            restarts: Restarts::new(policy),
+            status,
+            manager: Arc::new(manager),
+            attached: None,
+            serving: Arc::new(RwLock::new(NOBODY)),
+            instances: 0,
+            task: None,
+            retry: None,
+            plan,
+        }
+    }
+
+    /// Runs until it is told to stop. `first` is told how the first start went.
+    pub(crate) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+        first: oneshot::Sender<Result<(), String>>,
+    ) {
+        drop(first.send(self.attempt(StartReason::Cold).await));
+        loop {
+            tokio::select! {
+                command = commands.recv() => match command {
+                    Some(Command::Replace(plan, reply)) => drop(reply.send(self.replace(plan).await)),
+                    Some(Command::Release(reply)) => drop(reply.send(self.release().await)),
+                    Some(Command::Stop(reply)) => {
+                        self.stop().await;
+                        let _ = reply.send(());
+                        return;
+                    }
+                    None => {
+                        self.stop().await;
+                        return;
+                    }
+                },
+                exit = ended(&mut self.task), if self.task.is_some() => {
+                    self.task = None;
+                    self.fault(reason_of(exit));
+                }
+                () = sleep_until(self.retry.unwrap_or_else(Instant::now)), if self.retry.is_some() => {
+                    self.retry = None;
+                    self.plan.shared.counters.restarts.one();
+                    // The outcome is in the status.
+                    let _ = self.attempt(StartReason::Restored).await;
+                }
+            }
+        }
+    }
+
+    /// Starts an instance of the current plan, when none serves.
+    async fn attempt(&mut self, reason: StartReason) -> Result<(), String> {
+        let plan = self.plan.clone();
+        let started = match self.boot(&plan, reason).await {
+            Ok(instance) => self.put_in(instance, &plan).map_err(|error| error.to_string()),
+            Err(death) => Err(death.reason),
+        };
+        if let Err(reason) = &started {
+            self.fault(reason.clone());
+        }
+        started
+    }
+
+    /// Makes an instance and lets it start, unseen. On its own task, so that a panic in a host function is an error like another.
+    async fn boot(&mut self, plan: &Plan, reason: StartReason) -> Result<Instance, Death> {
+        self.instances = self.instances.saturating_add(1);
+        let number = self.instances;
+        let (engine, serving) = (Arc::clone(&self.engine), Arc::clone(&self.serving));
+        let (prepared, shared) = (Arc::clone(&plan.prepared), Arc::clone(&plan.shared));
+        let booting = self.engine.executor().spawn(async move {
+            let mut instance = Instance::new(engine, &prepared, shared, number, serving).await?;
+            if prepared.kind == PluginKind::NodeManager {
+                instance.start(reason).await?;
+            }
+            Ok(instance)
+        });
+        booting
+            .await
+            .unwrap_or_else(|error| Err(Death::unexpected(panicked(&error))))
+    }
+
+    /// Makes an instance that has started the one that serves: its nodes, its values, its mailbox, in one step for whoever looks.
+    fn put_in(&mut self, mut instance: Instance, plan: &Plan) -> Result<(), AttachError> {
+        if plan.prepared.kind == PluginKind::IsolationClassifier {
+            self.show(plan, PluginState::Ready, &instance);
+            return Ok(());
+        }
+        let (mailbox, inbox) = mpsc::channel(plan.shared.limits.mailbox);
+        let facets = facets(&plan.prepared);
+        let space = &plan.shared.space;
+        let model = instance.model().as_ref().clone();
+        let manager: Arc<dyn NodeManager> = Arc::clone(&self.manager) as Arc<dyn NodeManager>;
+        {
+            let mut serving = self.serving.write();
+            let (id, model) = match self.attached {
+                // Nobody can ask it anything yet, so its mailbox comes first.
+                None => {
+                    self.manager.connect(mailbox, facets);
+                    space
+                        .attach(manager, model)
+                        .inspect_err(|_| self.manager.disconnect())?
+                }
+                Some(id) => {
+                    let model = space.replace(id, manager, model)?;
+                    self.manager.connect(mailbox, facets);
+                    (id, model)
+                }
+            };
+            self.attached = Some(id);
+            instance.go_live(id, model);
+            *serving = instance.number();
+        }
+        self.show(plan, PluginState::Serving, &instance);
+        self.restarts.serving(plan.shared.now().mono);
+        let clock = Arc::clone(&plan.shared.clock);
+        self.task = Some(self.engine.executor().spawn(serve(instance, inbox, clock)));
+        Ok(())
+    }
+
+    fn show(&self, plan: &Plan, state: PluginState, instance: &Instance) {
+        let nodes = instance.model().len();
+        self.status.send_modify(|status| {
+            status.kind = Some(plan.prepared.kind);
+            status.state = state;
+            status.instance = instance.number();
+            status.generation = status.generation.max(1);
+            status.digest = Some(Arc::clone(&plan.prepared.digest));
+            status.facets = plan.prepared.facets.names();
+            status.nodes = nodes;
+        });
+        tracing::info!(target: "plugin", plugin = &*plan.shared.name, instance = instance.number(), nodes, "serving");
+    }
+
+    /// The instance that served, or was to serve, is gone.
+    fn fault(&mut self, reason: String) {
+        let shared = Arc::clone(&self.plan.shared);
+        let now = shared.now();
+        shared.counters.faults.one();
+        self.silence(now.utc);
+        let state = match self.restarts.fault(now.mono, random()) {
+            Verdict::Restart(delay) => {
+                self.retry = Some(Instant::now().checked_add(delay).unwrap_or_else(Instant::now));
+                PluginState::Backoff(delay)
+            }
+            Verdict::Quarantine => PluginState::Quarantined,
+        };
+        tracing::error!(target: "plugin", plugin = &*shared.name, state = state.name(), "{reason}");
+        self.status.send_modify(|status| {
+            status.state = state;
+            status.last_error = Some(reason);
+        });
+    }
+
+    /// Nothing serves: calls are answered at once, and values show that nobody stands behind them.
+    fn silence(&self, now: backplane_types::DateTime) {
+        self.manager.disconnect();
+        *self.serving.write() = NOBODY;
+        if let Some(id) = self.attached {
+            self.plan
+                .shared
+                .space
+                .degrade(id, None, StatusCode::BAD_NO_COMMUNICATION, now);
+        }
+    }
+
+    async fn replace(&mut self, plan: Plan) -> Result<(), String> {
+        let old = Arc::clone(&self.plan.shared);
+        let booted = self.boot(&plan, StartReason::Restored).await;
+        let before = self.task.take();
+        let swapped = match booted {
+            Ok(instance) => self.put_in(instance, &plan).map_err(|error| error.to_string()),
+            Err(death) => Err(death.reason),
+        };
+        match swapped {
+            Ok(()) => {
+                self.take(plan);
+                self.plan.shared.counters.reloads.one();
+                self.drain(before, old.limits.drain);
+                Ok(())
+            }
+            Err(reason) if before.is_some() => {
+                self.task = before;
+                tracing::error!(target: "plugin", plugin = &*old.name, "the new generation was not taken, the old one serves on: {reason}");
+                self.status
+                    .send_modify(|status| status.last_error = Some(format!("reload: {reason}")));
+                Err(reason)
+            }
+            Err(reason) => {
+                // Nothing served before, so there is nothing to go back to.
+                self.take(plan);
+                self.fault(reason.clone());
+                Err(reason)
+            }
+        }
+    }
+
+    /// From now on this plan is what restarts start, with a fresh budget of faults.
+    fn take(&mut self, plan: Plan) {
+        self.plan = plan;
+        self.retry = None;
+        self.restarts = Restarts::new(self.policy);
+        self.restarts.serving(self.plan.shared.now().mono);
+        self.status.send_modify(|status| {
+            status.generation = status.generation.saturating_add(1);
+            status.last_error = None;
+        });
+    }
+
+    /// Lets a task that gets no more calls finish, for a bounded time.
+    fn drain(&self, task: Option<JoinHandle<Exit>>, bound: Duration) {
+        let Some(task) = task else { return };
+        let name = Arc::clone(&self.plan.shared.name);
+        self.engine
+            .executor()
+            .spawn(async move { finish(task, bound, &name).await });
+    }
+
+    async fn release(&mut self) -> Result<(), String> {
+        if self.task.is_some() {
+            return Ok(());
+        }
+        self.retry = None;
+        self.restarts = Restarts::new(self.policy);
+        self.plan.shared.counters.restarts.one();
+        self.attempt(StartReason::Restored).await
+    }
+
+    async fn stop(&mut self) {
+        let shared = Arc::clone(&self.plan.shared);
+        self.manager.disconnect();
+        *self.serving.write() = NOBODY;
+        if let Some(id) = self.attached.take() {
+            // It was attached by us and by nobody else detached.
+            let _ = shared.space.detach(id);
+        }
+        if let Some(task) = self.task.take() {
+            finish(task, shared.limits.drain, &shared.name).await;
+        }
+        self.status.send_modify(|status| status.state = PluginState::Stopped);
+    }
+}
+
+/// Waits for a task, and drops the instance when it takes too long.
+async fn finish(mut task: JoinHandle<Exit>, bound: Duration, name: &str) {
+    match tokio::time::timeout(bound, &mut task).await {
+        Ok(Ok(Exit::Stopped)) => {}
+        Ok(exit) => tracing::warn!(target: "plugin", plugin = name, "while stopping: {}", reason_of(exit)),
+        Err(_) => {
+            task.abort();
+            tracing::warn!(target: "plugin", plugin = name, "calls were cut: not finished {} ms after it was to stop", bound.as_millis());
+        }
+    }
+}
+
+async fn ended(task: &mut Option<JoinHandle<Exit>>) -> Result<Exit, JoinError> {
+    match task {
+        Some(task) => task.await,
+        None => std::future::pending().await,
+    }
+}
+
+fn reason_of(exit: Result<Exit, JoinError>) -> String {
+    match exit {
+        Ok(Exit::Died(death)) => death.reason,
+        Ok(Exit::Stopped) => "the instance stopped although nobody asked it to".to_owned(),
+        Err(error) => panicked(&error),
+    }
+}
+
+fn panicked(error: &JoinError) -> String {
+    format!("a function of the host failed, which is not the plugin's fault: {error}")
+}
+
+fn facets(prepared: &Prepared) -> Facets {
+    let names = prepared.facets.names();
+    let has = |name| names.contains(&name);
+    Facets {
+        reader: has("reader"),
+        writes: if has("writer") {
+            Writes::ToManager
+        } else {
+            Writes::Refused
+        },
+        methods: has("methods"),
+    }
+}
+
+/// Uniform in 0..1. Without a source of randomness all delays are the middle ones.
+fn random() -> f64 {
+    getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
+}
