@@ -1,0 +1,159 @@
+//! One monitored item: its parameters, its queue and its links into the lists of its subscription.
+
+use backplane_types::{DataValue, MonitoringMode, MonitoringParameters, Now, StatusCode};
+
+use super::filter::{DataFilter, ItemTraits};
+use super::limits::Limits;
+use super::message::Timestamps;
+use super::queue::{ItemQueue, Pushed};
+
+/// Names a monitored item in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ItemKey {
+    /// SubscriptionId.
+    pub subscription_id: u32,
+    /// MonitoredItemId, unique in its subscription.
+    pub monitored_item_id: u32,
+}
+
+/// Names one source of a monitored item: an answer that comes after the item got another source is recognised as stale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SampleKey {
+    /// Which item.
+    pub item: ItemKey,
+    pub(crate) binding: u32,
+}
+
+/// What the caller found out about the node and attribute of an item.
+#[derive(Debug, Clone)]
+pub struct ResolvedItem<S> {
+    /// What the sampler reads from; carries the attribute, the index range and the data encoding, and remembers what it saw last.
+    pub source: S,
+    /// The first value, if the caller has it; else the first sample is taken at the next [`handle_timeout`], at once.
+    ///
+    /// [`handle_timeout`]: super::Subscriptions::handle_timeout
+    pub initial: Option<DataValue>,
+    /// What the node allows.
+    pub traits: ItemTraits,
+}
+
+/// What a sample brought.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sampled {
+    /// The source has nothing newer than at the last call.
+    Unchanged,
+    /// The current value. Equal ones may be given again: the item's filter decides.
+    Value(DataValue),
+    /// The value has to be fetched; the caller hands it to [`handle_samples`](super::Subscriptions::handle_samples), good or bad. Until
+    /// then the item is not sampled.
+    Pending,
+}
+
+/// Reads the sources of monitored items.
+pub trait Sampler<S> {
+    /// Samples one source. It may keep in `source` what it saw, such as the version of a value cell, to answer `Unchanged` next time.
+    fn sample(&mut self, key: SampleKey, source: &mut S, now: Now) -> Sampled;
+}
+
+/// End of a list.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Parameters as revised.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Revised {
+    pub(crate) client_handle: u32,
+    /// In ms; 0 is by exception.
+    pub(crate) sampling_interval: f64,
+    pub(crate) queue_size: u32,
+    pub(crate) discard_oldest: bool,
+    pub(crate) filter: DataFilter,
+    pub(crate) timestamps: Timestamps,
+}
+
+impl Revised {
+    /// Revises what a client asks for. `default_sampling_interval` and `default_queue_size` stand for -1 and 0.
+    pub(crate) fn new(
+        limits: &Limits,
+        requested: &MonitoringParameters,
+        traits: &ItemTraits,
+        timestamps: Timestamps,
+        default_sampling_interval: f64,
+        default_queue_size: u32,
+    ) -> Result<Self, StatusCode> {
+        Ok(Self {
+            client_handle: requested.client_handle,
+            sampling_interval: limits.revise_sampling_interval(
+                requested.sampling_interval,
+                default_sampling_interval,
+                traits.minimum_sampling_interval,
+                traits.is_value,
+            ),
+            queue_size: limits.revise_queue_size(requested.queue_size, default_queue_size),
+            discard_oldest: requested.discard_oldest,
+            filter: DataFilter::from_request(&requested.filter, traits)?,
+            timestamps,
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Item<S> {
+    pub(crate) id: u32,
+    pub(crate) source: S,
+    pub(crate) revised: Revised,
+    pub(crate) traits: ItemTraits,
+    pub(crate) mode: MonitoringMode,
+    pub(crate) queue: ItemQueue,
+    /// Counts sources, to recognise late samples.
+    pub(crate) binding: u32,
+    /// A sample is being fetched.
+    pub(crate) pending: bool,
+    /// The node is gone; nothing is sampled until it returns.
+    pub(crate) gone: bool,
+    /// Waits for its first sample.
+    pub(crate) wants_first: bool,
+    /// The sampling group and the place in it.
+    pub(crate) group: u32,
+    pub(crate) group_place: u32,
+    /// Neighbours in the ready list.
+    pub(crate) ready: bool,
+    pub(crate) ready_before: u32,
+    pub(crate) ready_after: u32,
+}
+
+impl<S> Item<S> {
+    pub(crate) fn new(id: u32, source: S, revised: Revised, traits: ItemTraits, mode: MonitoringMode) -> Self {
+        Self {
+            id,
+            source,
+            revised,
+            traits,
+            mode,
+            queue: ItemQueue::new(revised.queue_size, revised.discard_oldest),
+            binding: 0,
+            pending: false,
+            gone: false,
+            wants_first: false,
+            group: NONE,
+            group_place: NONE,
+            ready: false,
+            ready_before: NONE,
+            ready_after: NONE,
+        }
+    }
+
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.mode != MonitoringMode::DISABLED && !self.gone
+    }
+
+    /// Queues a sample if it passes the filter.
+    pub(crate) fn accept(&mut self, mut value: DataValue, now: Now) -> Option<Pushed> {
+        if let Some(last) = self.queue.newest()
+            && !self.revised.filter.passes(last, &value)
+        {
+            return None;
+        }
+        self.revised.timestamps.stamp(&mut value, now.utc);
+        Some(self.queue.push(value))
+    }
+}

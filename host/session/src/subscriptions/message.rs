@@ -1,0 +1,151 @@
+//! NotificationMessages in their binary form (Part 4, 7.26 and 7.25; Part 6, 5.2): written once, shared ever after.
+//!
+//! It owns the bytes of a message. It must not know which items there are or when a message is due.
+
+use backplane_types::{
+    DataChangeNotification, DataValue, DateTime, DiagnosticInfo, Encoder, NodeId, StatusChangeNotification, StatusCode,
+    Structure, TimestampsToReturn, Variant,
+};
+
+use super::queue::Entry;
+
+/// ExtensionObject body in binary.
+const BINARY_BODY: u8 = 1;
+
+/// Writes a message with one DataChangeNotification, value by value.
+pub(crate) struct DataChangeWriter<'a> {
+    e: Encoder<'a>,
+    body_length_at: usize,
+    count_at: usize,
+    count: u32,
+    max_size: usize,
+}
+
+impl<'a> DataChangeWriter<'a> {
+    /// Starts a message in an empty buffer.
+    pub(crate) fn new(buffer: &'a mut Vec<u8>, sequence_number: u32, publish_time: DateTime, max_size: usize) -> Self {
+        buffer.clear();
+        let mut e = Encoder::new(buffer);
+        header(&mut e, sequence_number, publish_time);
+        e.i32(1);
+        e.put(&NodeId::standard(DataChangeNotification::ENCODING_ID));
+        e.u8(BINARY_BODY);
+        let body_length_at = e.position();
+        e.u32(0);
+        let count_at = e.position();
+        e.u32(0);
+        Self {
+            e,
+            body_length_at,
+            count_at,
+            count: 0,
+            max_size,
+        }
+    }
+
+    /// Notifications so far.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether the message has reached its size.
+    pub(crate) fn is_full(&self) -> bool {
+        self.e.position() >= self.max_size
+    }
+
+    /// Appends one notification. A value that alone is longer than a message may be is replaced by a status.
+    pub(crate) fn push(&mut self, client_handle: u32, entry: &mut Entry, timestamps: Timestamps) {
+        let start = self.e.position();
+        self.e.u32(client_handle);
+        timestamps.encode(entry, &mut self.e);
+        if self.e.position() - start > self.max_size {
+            self.e.truncate(start);
+            self.e.u32(client_handle);
+            let too_long = StatusCode::BAD_ENCODING_LIMITS_EXCEEDED;
+            self.e.put(&DataValue::from_status(too_long));
+        }
+        self.count += 1;
+    }
+
+    /// Ends the message.
+    pub(crate) fn finish(mut self) {
+        // No diagnostic infos.
+        self.e.i32(0);
+        let body = self.e.position() - self.body_length_at - 4;
+        self.e.patch_u32(self.body_length_at, u32::try_from(body).unwrap_or(0));
+        self.e.patch_u32(self.count_at, self.count);
+    }
+}
+
+/// A message without notifications: the keep-alive.
+pub(crate) fn keep_alive(buffer: &mut Vec<u8>, sequence_number: u32, publish_time: DateTime) {
+    buffer.clear();
+    let mut e = Encoder::new(buffer);
+    header(&mut e, sequence_number, publish_time);
+    e.i32(0);
+}
+
+/// A message that says that the subscription ended.
+pub(crate) fn status_change(buffer: &mut Vec<u8>, sequence_number: u32, publish_time: DateTime, status: StatusCode) {
+    buffer.clear();
+    let mut e = Encoder::new(buffer);
+    header(&mut e, sequence_number, publish_time);
+    e.i32(1);
+    e.extension_object(&StatusChangeNotification {
+        status,
+        diagnostic_info: DiagnosticInfo::default(),
+    });
+}
+
+fn header(e: &mut Encoder<'_>, sequence_number: u32, publish_time: DateTime) {
+    e.u32(sequence_number);
+    e.put(&publish_time);
+}
+
+/// Which timestamps a client wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Timestamps {
+    source: bool,
+    server: bool,
+}
+
+impl Timestamps {
+    /// # Errors
+    /// `BadTimestampsToReturnInvalid`.
+    pub(crate) fn from_request(timestamps: TimestampsToReturn) -> Result<Self, StatusCode> {
+        let (source, server) = match timestamps {
+            TimestampsToReturn::SOURCE => (true, false),
+            TimestampsToReturn::SERVER => (false, true),
+            TimestampsToReturn::BOTH => (true, true),
+            TimestampsToReturn::NEITHER => (false, false),
+            _ => return Err(StatusCode::BAD_TIMESTAMPS_TO_RETURN_INVALID),
+        };
+        Ok(Self { source, server })
+    }
+
+    /// Gives a sample its server timestamp where one is wanted and the source of the value gave none.
+    pub(crate) fn stamp(self, value: &mut DataValue, utc: DateTime) {
+        if self.server && value.server_timestamp.is_none() {
+            value.server_timestamp = Some(utc);
+        }
+    }
+
+    /// Writes the entry's value with its info bits and only the wanted timestamps. The entry is as before afterwards.
+    fn encode(self, entry: &mut Entry, e: &mut Encoder<'_>) {
+        let value = &mut entry.value;
+        let status = match entry.info_bits {
+            0 => value.status,
+            bits => Some(StatusCode(value.status().0 | bits)),
+        };
+        let shown = DataValue {
+            value: std::mem::replace(&mut value.value, Variant::Empty),
+            status,
+            source_timestamp: value.source_timestamp.filter(|_| self.source),
+            source_picoseconds: value.source_picoseconds.filter(|_| self.source),
+            server_timestamp: value.server_timestamp.filter(|_| self.server),
+            server_picoseconds: value.server_picoseconds.filter(|_| self.server),
+        };
+        e.put(&shown);
+        value.value = shown.value;
+    }
+}

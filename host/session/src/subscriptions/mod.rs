@@ -1,0 +1,199 @@
+//! Subscriptions and monitored items of one session (Part 4, 5.13 and 5.14).
+//!
+//! It owns subscriptions, items, sampling schedules, queues, messages kept for Republish, and the session's Publish requests. It must not
+//! know nodes, value cells, plugins, sockets or clocks: sources are an opaque `S`, resolved by the caller and read through [`Sampler`];
+//! answers leave by [`Subscriptions::poll_response`]; time is handed in. One shard task owns many of these; nothing in here locks, except
+//! that ids and totals are counted in a shared [`SubscriptionRegistry`].
+//!
+//! Where later parts join: events are another kind of item queue and filter; aggregates wrap [`ItemTable::accept`]; triggering links items
+//! of one table and adds to its ready list; a transfer moves a [`Subscription`] from one of these to another.
+
+mod filter;
+mod item;
+mod limits;
+mod message;
+mod monitored_items;
+mod publish;
+mod publishing;
+mod queue;
+mod retransmission;
+mod schedule;
+mod services;
+mod state;
+mod subscription;
+mod table;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use backplane_types::StatusCode;
+
+pub use filter::ItemTraits;
+pub use item::{ItemKey, ResolvedItem, SampleKey, Sampled, Sampler};
+pub use limits::{Limits, SamplingRates, SubscriptionRegistry};
+pub use monitored_items::{MonitoredItemInfo, SourceChange};
+pub use publish::{PublishMessage, PublishReply, PublishRequest, PublishTicket};
+pub use state::State;
+pub use subscription::{RevisedSubscription, SubscriptionParameters};
+
+use publish::Waiting;
+use retransmission::Message;
+use subscription::Subscription;
+
+/// A buffer for encoding is not kept when a message made it longer than this.
+const SCRATCH_KEPT: usize = 1 << 20;
+
+/// What happened in a session's subscriptions, counted from the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages with notifications sent.
+    pub messages: u64,
+    /// Notifications in them.
+    pub notifications: u64,
+    /// Keep-alive messages sent.
+    pub keep_alives: u64,
+    /// Publish requests answered `BadTooManyPublishRequests`.
+    pub refused_requests: u64,
+    /// Publish requests answered `BadTimeout`.
+    pub timed_out_requests: u64,
+    /// Messages dropped from retransmission queues before they were acknowledged.
+    pub dropped_messages: u64,
+    /// Values lost to full item queues.
+    pub lost_values: u64,
+    /// Times that a sampling group was too late to make up for it.
+    pub sampling_restarts: u64,
+    /// Subscriptions whose lifetime ended.
+    pub expired_subscriptions: u64,
+}
+
+/// The subscriptions of one session. See the module for what it owns.
+#[derive(Debug)]
+pub struct Subscriptions<S> {
+    limits: Arc<Limits>,
+    registry: Arc<SubscriptionRegistry>,
+    list: Vec<Subscription<S>>,
+    requests: VecDeque<Waiting>,
+    replies: VecDeque<(PublishTicket, PublishReply)>,
+    /// Last messages of subscriptions that ended, waiting for a Publish request.
+    status_changes: VecDeque<(u32, Message)>,
+    /// Ids of subscriptions that ended by themselves.
+    ended: VecDeque<u32>,
+    attached: bool,
+    served: u64,
+    counters: Counters,
+    scratch: Vec<u8>,
+    due: Vec<usize>,
+}
+
+impl<S> Subscriptions<S> {
+    /// No subscriptions yet. `limits` must have passed [`Limits::check`].
+    #[must_use]
+    pub fn new(limits: Arc<Limits>, registry: Arc<SubscriptionRegistry>) -> Self {
+        Self {
+            limits,
+            registry,
+            list: Vec::new(),
+            requests: VecDeque::new(),
+            replies: VecDeque::new(),
+            status_changes: VecDeque::new(),
+            ended: VecDeque::new(),
+            attached: true,
+            served: 0,
+            counters: Counters::default(),
+            scratch: Vec::new(),
+            due: Vec::new(),
+        }
+    }
+
+    /// Number of subscriptions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are no subscriptions. When the session is closed as well, this can be dropped.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Publish requests waiting.
+    #[must_use]
+    pub fn waiting_requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.counters;
+        for subscription in &self.list {
+            counters.lost_values += subscription.items.lost;
+            counters.sampling_restarts += subscription.items.restarts();
+        }
+        counters
+    }
+
+    /// State of a subscription, for diagnostics.
+    #[must_use]
+    pub fn state(&self, subscription_id: u32) -> Option<State> {
+        let found = self.list.iter().find(|it| it.id() == subscription_id)?;
+        Some(found.machine.state)
+    }
+
+    /// Ids and parameters of all subscriptions, for diagnostics.
+    pub fn iter(&self) -> impl Iterator<Item = RevisedSubscription> {
+        self.list.iter().map(Subscription::revised)
+    }
+
+    /// The next subscription that ended by itself: its lifetime is over.
+    pub fn poll_ended(&mut self) -> Option<u32> {
+        self.ended.pop_front()
+    }
+
+    /// The session was closed without deleting its subscriptions: waiting Publish requests are answered `BadSessionClosed`, the
+    /// subscriptions live on until their lifetime ends.
+    pub fn detach(&mut self) {
+        self.attached = false;
+        self.status_changes.clear();
+        self.abort_requests(StatusCode::BAD_SESSION_CLOSED, |_| true);
+    }
+
+    /// The session was closed with its subscriptions.
+    pub fn close(&mut self) {
+        self.detach();
+        for subscription in std::mem::take(&mut self.list) {
+            self.retire(subscription);
+        }
+    }
+
+    fn find(&mut self, subscription_id: u32) -> Result<&mut Subscription<S>, StatusCode> {
+        self.list
+            .iter_mut()
+            .find(|it| it.id() == subscription_id)
+            .ok_or(StatusCode::BAD_SUBSCRIPTION_ID_INVALID)
+    }
+
+    /// Keeps the counts of a subscription that goes.
+    fn retire(&mut self, subscription: Subscription<S>) {
+        self.counters.lost_values += subscription.items.lost;
+        self.counters.sampling_restarts += subscription.items.restarts();
+    }
+
+    fn check_operations(&self, count: usize) -> Result<(), StatusCode> {
+        if count == 0 {
+            return Err(StatusCode::BAD_NOTHING_TO_DO);
+        }
+        if count > self.limits.max_operations {
+            return Err(StatusCode::BAD_TOO_MANY_OPERATIONS);
+        }
+        Ok(())
+    }
+
+    fn keep_scratch(&mut self, mut scratch: Vec<u8>) {
+        if scratch.capacity() > SCRATCH_KEPT {
+            scratch = Vec::new();
+        }
+        self.scratch = scratch;
+    }
+}

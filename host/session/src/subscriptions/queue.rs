@@ -1,0 +1,237 @@
+//! The queue of one data-change item (Part 4, 5.13.1.5): what is kept, what is lost, and which value carries the Overflow bit.
+//!
+//! It owns values and their order. It must not know filters, modes or encoding. The newest value stays here after it was reported, because
+//! the filter compares the next one with it: so no value is ever copied.
+
+use std::collections::VecDeque;
+
+use backplane_types::{DataValue, StatusCode};
+
+/// One value in the queue.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) value: DataValue,
+    /// Info bits to add to the status when it is sent; they are no part of the value that filters see.
+    pub(crate) info_bits: u32,
+    /// Says that the node is gone: is never lost and takes no place of the queue.
+    pub(crate) marker: bool,
+}
+
+impl Entry {
+    fn new(value: DataValue, marker: bool) -> Self {
+        Self {
+            value,
+            info_bits: 0,
+            marker,
+        }
+    }
+
+    fn overflowed(mut self) -> Self {
+        self.info_bits |= StatusCode::OVERFLOW_BITS;
+        self
+    }
+}
+
+/// What became of a pushed value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    /// The queue is one longer.
+    Added,
+    /// A value was lost for it; the length is the same.
+    Lost,
+    /// It took the place of a newest value that needs no report any more; the length is the same.
+    Replaced,
+}
+
+#[derive(Debug)]
+pub(crate) struct ItemQueue {
+    older: VecDeque<Entry>,
+    newest: Option<Entry>,
+    unsent: bool,
+    /// Whether one of `older` is the marker.
+    older_marker: bool,
+    capacity: u32,
+    discard_oldest: bool,
+}
+
+impl ItemQueue {
+    /// A queue for `capacity` values, at least one.
+    pub(crate) fn new(capacity: u32, discard_oldest: bool) -> Self {
+        Self {
+            older: VecDeque::new(),
+            newest: None,
+            unsent: false,
+            older_marker: false,
+            capacity: capacity.max(1),
+            discard_oldest,
+        }
+    }
+
+    /// Values to report.
+    pub(crate) fn len(&self) -> usize {
+        self.older.len() + usize::from(self.unsent)
+    }
+
+    /// The value that the filter compares with: the newest one that was ever queued, reported or not.
+    pub(crate) fn newest(&self) -> Option<&DataValue> {
+        self.newest.as_ref().map(|entry| &entry.value)
+    }
+
+    /// Queues a value.
+    pub(crate) fn push(&mut self, value: DataValue) -> Pushed {
+        let entry = Entry::new(value, false);
+        if !self.unsent {
+            self.newest = Some(entry);
+            self.unsent = true;
+            return Pushed::Added;
+        }
+        if self.waits_for_initial_data() {
+            self.newest = Some(entry);
+            return Pushed::Replaced;
+        }
+        if self.places_taken() < self.capacity as usize {
+            self.shift(entry);
+            return Pushed::Added;
+        }
+        if self.capacity == 1 {
+            // A buffer of the newest value, whatever the discard policy; overwriting it is no overflow.
+            self.newest = Some(entry);
+            return Pushed::Replaced;
+        }
+        if self.discard_oldest {
+            self.drop_oldest();
+            self.shift(entry);
+        } else {
+            self.replace_last(entry.overflowed());
+        }
+        Pushed::Lost
+    }
+
+    /// Queues the marker that the node is gone. At most one marker waits: an earlier one that was not reported yet moves here.
+    /// Returns the change in length.
+    pub(crate) fn push_marker(&mut self, value: DataValue) -> isize {
+        let before = self.len();
+        if std::mem::take(&mut self.older_marker) {
+            self.older.retain(|entry| !entry.marker);
+        }
+        let entry = Entry::new(value, true);
+        let newest_is_marker = self.newest.as_ref().is_some_and(|newest| newest.marker);
+        if self.unsent && !newest_is_marker {
+            self.shift(entry);
+        } else {
+            self.newest = Some(entry);
+            self.unsent = true;
+        }
+        self.len().wrapping_sub(before).cast_signed()
+    }
+
+    /// Takes the oldest value to report and shows it to `send`.
+    pub(crate) fn send_next<T>(&mut self, send: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        if let Some(mut entry) = self.older.pop_front() {
+            self.older_marker &= !entry.marker;
+            return Some(send(&mut entry));
+        }
+        if !self.unsent {
+            return None;
+        }
+        self.unsent = false;
+        let entry = self.newest.as_mut()?;
+        let sent = send(entry);
+        entry.info_bits = 0;
+        Some(sent)
+    }
+
+    /// Reports the newest value again, if there is one and it is not waiting anyway. True when the length grew.
+    pub(crate) fn resend(&mut self) -> bool {
+        let again = !self.unsent && self.newest.is_some();
+        self.unsent |= again;
+        again
+    }
+
+    /// Forgets everything, also what the filter compares with.
+    pub(crate) fn clear(&mut self) {
+        self.older = VecDeque::new();
+        self.newest = None;
+        self.unsent = false;
+        self.older_marker = false;
+    }
+
+    /// Changes size and policy; values that remain keep their order.
+    pub(crate) fn resize(&mut self, capacity: u32, discard_oldest: bool) {
+        self.capacity = capacity.max(1);
+        self.discard_oldest = discard_oldest;
+        while self.unsent && self.places_taken() > self.capacity as usize {
+            if self.capacity == 1 || self.discard_oldest {
+                let mark = self.capacity > 1;
+                self.drop_oldest_marking(mark);
+            } else if let Some(newest) = self.newest.take() {
+                self.replace_last(newest.overflowed());
+            }
+        }
+        if self.older.is_empty() {
+            self.older = VecDeque::new();
+        }
+    }
+
+    fn waits_for_initial_data(&self) -> bool {
+        self.newest
+            .as_ref()
+            .is_some_and(|newest| newest.value.status == Some(StatusCode::BAD_WAITING_FOR_INITIAL_DATA))
+    }
+
+    /// Values that take a place: all but the marker.
+    fn places_taken(&self) -> usize {
+        let newest = self.unsent && self.newest.as_ref().is_some_and(|newest| !newest.marker);
+        (self.older.len() + usize::from(newest)).saturating_sub(usize::from(self.older_marker))
+    }
+
+    fn shift(&mut self, entry: Entry) {
+        if let Some(previous) = self.newest.replace(entry) {
+            self.older_marker |= previous.marker;
+            self.older.push_back(previous);
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        self.drop_oldest_marking(true);
+    }
+
+    /// Drops the oldest value; the one after it becomes the oldest and carries the Overflow bit.
+    fn drop_oldest_marking(&mut self, mark: bool) {
+        let Some(place) = self.older.iter().position(|entry| !entry.marker) else {
+            return;
+        };
+        self.older.remove(place);
+        if !mark {
+            return;
+        }
+        let next = self.older.iter_mut().skip(place).find(|entry| !entry.marker);
+        if let Some(next) = next.or(self.newest.as_mut()) {
+            next.info_bits |= StatusCode::OVERFLOW_BITS;
+        }
+    }
+
+    /// Puts `entry` in the place of the value added last.
+    fn replace_last(&mut self, entry: Entry) {
+        match &self.newest {
+            Some(newest) if newest.marker => {
+                if let Some(place) = self.older.iter().rposition(|entry| !entry.marker) {
+                    self.older.remove(place);
+                }
+                self.shift(entry);
+            }
+            Some(_) => self.newest = Some(entry),
+            None => {
+                // Only while shrinking, with the newest in hand: the value before it goes.
+                if let Some(place) = self.older.iter().rposition(|entry| !entry.marker) {
+                    self.older.remove(place);
+                }
+                self.newest = Some(entry);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -1,0 +1,485 @@
+//! The monitored items of one subscription: by id, in sampling groups, and in the ready list.
+//!
+//! Items live in slots that keep their place, so that groups and lists are plain numbers. An item that gets something to report links
+//! itself into the ready list; publishing looks at nothing else. It must not know Publish requests, messages kept or state tables.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use backplane_types::{DataValue, MonitoringMode, Now, StatusCode};
+
+use super::item::{Item, ItemKey, NONE, SampleKey, Sampled, Sampler};
+use super::limits::duration;
+use super::message::DataChangeWriter;
+use super::queue::Pushed;
+use super::schedule::Schedule;
+
+/// Items sampled at the same interval.
+#[derive(Debug)]
+struct Group {
+    schedule: Schedule,
+    members: Vec<u32>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ItemTable<S> {
+    subscription_id: u32,
+    exception_interval: Duration,
+    slots: Vec<Option<Item<S>>>,
+    free: Vec<u32>,
+    by_id: HashMap<u32, u32>,
+    next_id: u32,
+    ready_first: u32,
+    ready_last: u32,
+    /// Notifications of reporting items.
+    available: usize,
+    groups: Vec<Group>,
+    /// Slots that wait for their first sample, and since when.
+    first: Vec<u32>,
+    first_since: Duration,
+    /// Values lost to full queues.
+    pub(crate) lost: u64,
+}
+
+impl<S> ItemTable<S> {
+    pub(crate) fn new(subscription_id: u32, exception_interval: Duration) -> Self {
+        Self {
+            subscription_id,
+            exception_interval,
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_id: HashMap::new(),
+            next_id: 1,
+            ready_first: NONE,
+            ready_last: NONE,
+            available: 0,
+            groups: Vec::new(),
+            first: Vec::new(),
+            first_since: Duration::ZERO,
+            lost: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Notifications that can be sent.
+    pub(crate) fn available(&self) -> usize {
+        self.available
+    }
+
+    /// How often a sampling group was too late to make up for it.
+    pub(crate) fn restarts(&self) -> u64 {
+        self.groups.iter().map(|group| group.schedule.restarts()).sum()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Item<S>> {
+        self.slots.iter().flatten()
+    }
+
+    /// The id for a new item: never one that is in use.
+    pub(crate) fn fresh_id(&mut self) -> u32 {
+        loop {
+            let id = self.next_id;
+            self.next_id = id.checked_add(1).unwrap_or(1);
+            if !self.by_id.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    pub(crate) fn slot_of(&self, id: u32) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub(crate) fn item(&mut self, slot: u32) -> Option<&mut Item<S>> {
+        self.slots.get_mut(slot as usize).and_then(Option::as_mut)
+    }
+
+    /// Adds an item and starts sampling it, with its first value if there is one.
+    pub(crate) fn insert(&mut self, item: Item<S>, initial: Option<DataValue>, now: Now) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
+        });
+        let id = item.id;
+        let sampled = item.is_sampled();
+        let Some(place) = self.slots.get_mut(slot as usize) else {
+            return;
+        };
+        *place = Some(item);
+        self.by_id.insert(id, slot);
+        if sampled {
+            self.start_sampling(slot, initial, now);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: u32) -> bool {
+        let Some(slot) = self.by_id.remove(&id) else {
+            return false;
+        };
+        self.leave_group(slot);
+        self.unlink_ready(slot);
+        if let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::take)
+            && item.mode == MonitoringMode::REPORTING
+        {
+            self.available -= item.queue.len();
+        }
+        self.free.push(slot);
+        true
+    }
+
+    /// Changes the monitoring mode (Part 4, 5.13.1.3). Disabling forgets all values; enabling takes a sample as soon as possible.
+    pub(crate) fn set_mode(&mut self, slot: u32, mode: MonitoringMode, now: Now) {
+        let Some(item) = self.item(slot) else {
+            return;
+        };
+        let old = std::mem::replace(&mut item.mode, mode);
+        let queued = item.queue.len();
+        if old == mode {
+            return;
+        }
+        if old == MonitoringMode::REPORTING {
+            self.available -= queued;
+            self.unlink_ready(slot);
+        }
+        if mode == MonitoringMode::DISABLED {
+            self.stop_sampling(slot);
+            if let Some(item) = self.item(slot) {
+                item.queue.clear();
+            }
+        } else if old == MonitoringMode::DISABLED {
+            let gone = self.item(slot).is_some_and(|item| item.gone);
+            if gone {
+                self.mark_gone(slot);
+            } else {
+                self.start_sampling(slot, None, now);
+            }
+        } else if mode == MonitoringMode::REPORTING && queued > 0 {
+            self.available += queued;
+            self.link_ready(slot);
+        }
+    }
+
+    /// Runs `change` on an item whose queue it may shorten or lengthen, and keeps count.
+    pub(crate) fn recount<T>(&mut self, slot: u32, change: impl FnOnce(&mut Item<S>) -> T) -> Option<T> {
+        let item = self.item(slot)?;
+        let before = item.queue.len();
+        let result = change(item);
+        let after = item.queue.len();
+        if item.mode == MonitoringMode::REPORTING {
+            self.available = self.available - before + after;
+            if after > 0 {
+                self.link_ready(slot);
+            } else {
+                self.unlink_ready(slot);
+            }
+        }
+        Some(result)
+    }
+
+    /// Moves an item to the group of its current sampling interval.
+    pub(crate) fn regroup(&mut self, slot: u32, now: Now) {
+        self.leave_group(slot);
+        if self.item(slot).is_some_and(|item| item.is_sampled()) {
+            self.join_group(slot, now);
+        }
+    }
+
+    /// A sample of an item, fresh from its source.
+    pub(crate) fn accept(&mut self, slot: u32, value: DataValue, now: Now) {
+        let Some(item) = self.item(slot) else {
+            return;
+        };
+        let Some(pushed) = item.accept(value, now) else {
+            return;
+        };
+        let reporting = item.mode == MonitoringMode::REPORTING;
+        match pushed {
+            Pushed::Lost => self.lost = self.lost.saturating_add(1),
+            Pushed::Replaced => {}
+            Pushed::Added if reporting => {
+                self.available += 1;
+                self.link_ready(slot);
+            }
+            Pushed::Added => {}
+        }
+    }
+
+    /// A sample that was fetched; ignored when the item or its source is another by now.
+    pub(crate) fn accept_fetched(&mut self, key: SampleKey, value: DataValue, now: Now) -> bool {
+        let Some(slot) = self.slot_of(key.item.monitored_item_id) else {
+            return false;
+        };
+        let expected = self
+            .item(slot)
+            .is_some_and(|item| item.binding == key.binding && std::mem::take(&mut item.pending) && item.is_sampled());
+        if expected {
+            self.accept(slot, value, now);
+        }
+        expected
+    }
+
+    /// The node of an item is gone: reports it once and stops sampling.
+    pub(crate) fn node_gone(&mut self, slot: u32) {
+        let Some(item) = self.item(slot) else {
+            return;
+        };
+        if item.gone {
+            return;
+        }
+        let was_sampled = item.is_sampled();
+        item.gone = true;
+        item.binding = item.binding.wrapping_add(1);
+        if was_sampled {
+            self.stop_sampling(slot);
+            self.mark_gone(slot);
+        }
+    }
+
+    /// The node of an item has another source. A value equal to the one reported last is not reported again.
+    pub(crate) fn rebind(&mut self, slot: u32, source: S, initial: Option<DataValue>, now: Now) {
+        let Some(item) = self.item(slot) else {
+            return;
+        };
+        item.source = source;
+        item.gone = false;
+        item.binding = item.binding.wrapping_add(1);
+        item.pending = false;
+        if item.is_sampled() {
+            self.leave_group(slot);
+            self.start_sampling(slot, initial, now);
+        }
+    }
+
+    fn mark_gone(&mut self, slot: u32) {
+        self.recount(slot, |item| {
+            item.queue
+                .push_marker(DataValue::from_status(StatusCode::BAD_NODE_ID_UNKNOWN))
+        });
+    }
+
+    fn start_sampling(&mut self, slot: u32, initial: Option<DataValue>, now: Now) {
+        self.join_group(slot, now);
+        if let Some(value) = initial {
+            self.accept(slot, value, now);
+            return;
+        }
+        if self.first.is_empty() {
+            self.first_since = now.mono;
+        }
+        if let Some(item) = self.item(slot)
+            && !std::mem::replace(&mut item.wants_first, true)
+        {
+            self.first.push(slot);
+        }
+    }
+
+    fn stop_sampling(&mut self, slot: u32) {
+        self.leave_group(slot);
+        if let Some(item) = self.item(slot) {
+            item.pending = false;
+            item.wants_first = false;
+            item.binding = item.binding.wrapping_add(1);
+        }
+    }
+
+    fn join_group(&mut self, slot: u32, now: Now) {
+        let Some(item) = self.item(slot) else {
+            return;
+        };
+        let interval = item.revised.sampling_interval;
+        let period = if interval == 0.0 {
+            self.exception_interval
+        } else {
+            duration(interval)
+        };
+        let same = |group: &Group| group.schedule.period() == period && !group.members.is_empty();
+        let index = self.groups.iter().position(same).unwrap_or_else(|| {
+            let group = Group {
+                schedule: Schedule::new(now.mono, period),
+                members: Vec::new(),
+            };
+            match self
+                .groups
+                .iter_mut()
+                .enumerate()
+                .find(|(_, group)| group.members.is_empty())
+            {
+                Some((index, empty)) => {
+                    *empty = group;
+                    index
+                }
+                None => {
+                    self.groups.push(group);
+                    self.groups.len() - 1
+                }
+            }
+        });
+        let Some(group) = self.groups.get_mut(index) else {
+            return;
+        };
+        let place = group.members.len();
+        group.members.push(slot);
+        if let Some(item) = self.item(slot) {
+            item.group = u32::try_from(index).unwrap_or(NONE);
+            item.group_place = u32::try_from(place).unwrap_or(NONE);
+        }
+    }
+
+    fn leave_group(&mut self, slot: u32) {
+        let Some(item) = self.item(slot) else {
+            return;
+        };
+        let place = std::mem::replace(&mut item.group_place, NONE);
+        let index = std::mem::replace(&mut item.group, NONE);
+        let Some(group) = self.groups.get_mut(index as usize) else {
+            return;
+        };
+        if (place as usize) < group.members.len() {
+            group.members.swap_remove(place as usize);
+        }
+        if let Some(moved) = group.members.get(place as usize).copied()
+            && let Some(moved) = self.item(moved)
+        {
+            moved.group_place = place;
+        }
+    }
+
+    /// When the next sample is due.
+    pub(crate) fn next_sample(&self) -> Option<Duration> {
+        let group = self
+            .groups
+            .iter()
+            .filter(|group| !group.members.is_empty())
+            .map(|group| group.schedule.next())
+            .min();
+        if self.first.is_empty() {
+            group
+        } else {
+            Some(group.map_or(self.first_since, |next| next.min(self.first_since)))
+        }
+    }
+
+    /// Samples what is due, each group at most once; a group that is behind stays due.
+    pub(crate) fn sample_due(&mut self, now: Now, sampler: &mut impl Sampler<S>) {
+        if !self.first.is_empty() {
+            let mut first = std::mem::take(&mut self.first);
+            for slot in first.drain(..) {
+                if let Some(item) = self.item(slot)
+                    && std::mem::take(&mut item.wants_first)
+                {
+                    self.sample(slot, now, sampler);
+                }
+            }
+            self.first = first;
+        }
+        for index in 0..self.groups.len() {
+            let Some(group) = self.groups.get_mut(index) else {
+                return;
+            };
+            if group.members.is_empty() || !group.schedule.take(now.mono) {
+                continue;
+            }
+            // No member joins or leaves while samples are taken.
+            let members = std::mem::take(&mut group.members);
+            for slot in &members {
+                self.sample(*slot, now, sampler);
+            }
+            if let Some(group) = self.groups.get_mut(index) {
+                group.members = members;
+            }
+        }
+    }
+
+    /// Samples one item now, whatever its schedule.
+    pub(crate) fn sample(&mut self, slot: u32, now: Now, sampler: &mut impl Sampler<S>) {
+        let subscription_id = self.subscription_id;
+        let Some(item) = self.item(slot) else {
+            return;
+        };
+        if item.pending || !item.is_sampled() {
+            return;
+        }
+        let key = SampleKey {
+            item: ItemKey {
+                subscription_id,
+                monitored_item_id: item.id,
+            },
+            binding: item.binding,
+        };
+        match sampler.sample(key, &mut item.source, now) {
+            Sampled::Unchanged => {}
+            Sampled::Pending => item.pending = true,
+            Sampled::Value(value) => self.accept(slot, value, now),
+        }
+    }
+
+    /// Writes waiting notifications, item by item in the order in which they became ready, until `max` or the message is full.
+    pub(crate) fn write(&mut self, writer: &mut DataChangeWriter<'_>, max: u32) {
+        while self.ready_first != NONE {
+            let slot = self.ready_first;
+            let Some(item) = self.item(slot) else {
+                return;
+            };
+            let (handle, timestamps) = (item.revised.client_handle, item.revised.timestamps);
+            let mut sent = 0;
+            let mut full = false;
+            while !full
+                && item
+                    .queue
+                    .send_next(|entry| writer.push(handle, entry, timestamps))
+                    .is_some()
+            {
+                sent += 1;
+                full = writer.count() >= max || writer.is_full();
+            }
+            let empty = item.queue.len() == 0;
+            self.available -= sent;
+            if empty {
+                self.unlink_ready(slot);
+            }
+            if full {
+                return;
+            }
+        }
+    }
+
+    fn link_ready(&mut self, slot: u32) {
+        let last = self.ready_last;
+        let Some(item) = self.item(slot) else {
+            return;
+        };
+        if std::mem::replace(&mut item.ready, true) {
+            return;
+        }
+        item.ready_before = last;
+        item.ready_after = NONE;
+        match self.item(last) {
+            Some(before) => before.ready_after = slot,
+            None => self.ready_first = slot,
+        }
+        self.ready_last = slot;
+    }
+
+    fn unlink_ready(&mut self, slot: u32) {
+        let Some(item) = self.item(slot) else {
+            return;
+        };
+        if !std::mem::take(&mut item.ready) {
+            return;
+        }
+        let (before, after) = (item.ready_before, item.ready_after);
+        item.ready_before = NONE;
+        item.ready_after = NONE;
+        match self.item(before) {
+            Some(item) => item.ready_after = after,
+            None => self.ready_first = after,
+        }
+        match self.item(after) {
+            Some(item) => item.ready_before = before,
+            None => self.ready_last = before,
+        }
+    }
+}
