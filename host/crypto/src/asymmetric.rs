@@ -188,7 +188,7 @@ impl PrivateKey {
         }
         let size = self.size();
         let blocks = cipher.len() / size;
-        if cipher.is_empty() || cipher.len() % size != 0 || blocks > Limits::DEFAULT.asymmetric_blocks {
+        if cipher.is_empty() || !cipher.len().is_multiple_of(size) || blocks > Limits::DEFAULT.asymmetric_blocks {
             return Err(AsymmetricError::Rejected);
         }
         let mut rng = RsaRng(random);
@@ -209,5 +209,148 @@ impl PrivateKey {
         } else {
             Ok(plain)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::SecurityPolicy;
+    use crate::random::SystemRandom;
+    use crate::testing::{key_1024, key_3072, key_4096, key_a, key_b};
+
+    const SIGNATURES: [AsymmetricSignature; 2] =
+        [AsymmetricSignature::RsaPkcs15Sha256, AsymmetricSignature::RsaPssSha256];
+    const ENCRYPTIONS: [AsymmetricEncryption; 2] =
+        [AsymmetricEncryption::RsaOaepSha1, AsymmetricEncryption::RsaOaepSha256];
+
+    #[test]
+    fn every_policy_signs_and_encrypts() {
+        for policy in SecurityPolicy::ALL {
+            let parameters = policy.parameters();
+            let signature = key_a()
+                .sign(parameters.asymmetric_signature, &[b"ab", b"c"], &mut SystemRandom)
+                .unwrap();
+            let public = key_a().public_key();
+            assert_eq!(
+                public.verify(parameters.asymmetric_signature, &[b"abc"], &signature),
+                Ok(())
+            );
+            let mut cipher = b"kept".to_vec();
+            let plain = vec![7; 500];
+            public
+                .encrypt(parameters.asymmetric_encryption, &plain, &mut SystemRandom, &mut cipher)
+                .unwrap();
+            let cipher = cipher.strip_prefix(b"kept").unwrap();
+            let expected = encrypted_length(parameters.asymmetric_encryption, 256, 500).unwrap();
+            assert_eq!(cipher.len(), expected);
+            let opened = key_a()
+                .decrypt(parameters.asymmetric_encryption, cipher, &mut SystemRandom)
+                .unwrap();
+            assert_eq!(*opened, plain);
+        }
+    }
+
+    #[test]
+    fn key_sizes_from_1024_to_4096_bits_work() {
+        for key in [key_1024(), key_3072(), key_4096()] {
+            for algorithm in SIGNATURES {
+                let signature = key.sign(algorithm, &[b"message"], &mut SystemRandom).unwrap();
+                assert_eq!(signature.len(), key.size());
+                assert_eq!(key.public_key().verify(algorithm, &[b"message"], &signature), Ok(()));
+            }
+            let mut cipher = Vec::new();
+            key.public_key()
+                .encrypt(
+                    AsymmetricEncryption::RsaOaepSha1,
+                    b"secret",
+                    &mut SystemRandom,
+                    &mut cipher,
+                )
+                .unwrap();
+            assert_eq!(cipher.len(), key.size());
+            let opened = key
+                .decrypt(AsymmetricEncryption::RsaOaepSha1, &cipher, &mut SystemRandom)
+                .unwrap();
+            assert_eq!(opened.as_slice(), b"secret");
+        }
+        assert_eq!(padding_size_bytes(key_a().size()), 1);
+        assert_eq!(padding_size_bytes(key_4096().size()), 2);
+    }
+
+    #[test]
+    fn tampered_signatures_are_rejected_alike() {
+        let public = key_a().public_key();
+        for algorithm in SIGNATURES {
+            let good = key_a().sign(algorithm, &[b"message"], &mut SystemRandom).unwrap();
+            let mut wrongs = vec![Vec::new(), vec![0; 256], vec![0xFF; 256], good[..255].to_vec()];
+            for at in [0, 100, 255] {
+                let mut wrong = good.clone();
+                wrong[at] ^= 1;
+                wrongs.push(wrong);
+            }
+            wrongs.push([good.as_slice(), &[0]].concat());
+            for wrong in wrongs {
+                assert_eq!(
+                    public.verify(algorithm, &[b"message"], &wrong),
+                    Err(AsymmetricError::Rejected)
+                );
+            }
+            assert_eq!(
+                public.verify(algorithm, &[b"massage"], &good),
+                Err(AsymmetricError::Rejected)
+            );
+            let other = key_b().public_key();
+            assert_eq!(
+                other.verify(algorithm, &[b"message"], &good),
+                Err(AsymmetricError::Rejected)
+            );
+        }
+        assert_eq!(public.verify(AsymmetricSignature::None, &[b"x"], &[]), Ok(()));
+        assert_eq!(
+            public.verify(AsymmetricSignature::None, &[b"x"], &[1]),
+            Err(AsymmetricError::Rejected)
+        );
+    }
+
+    #[test]
+    fn tampered_ciphertext_is_rejected_alike() {
+        for algorithm in ENCRYPTIONS {
+            let mut good = Vec::new();
+            key_a()
+                .public_key()
+                .encrypt(algorithm, &[1; 300], &mut SystemRandom, &mut good)
+                .unwrap();
+            let mut wrongs = vec![Vec::new(), vec![0; 256], vec![0xFF; 256], good[..300].to_vec()];
+            for at in [0, 255, 256, 511] {
+                let mut wrong = good.clone();
+                wrong[at] ^= 0x10;
+                wrongs.push(wrong);
+            }
+            let too_many = Limits::DEFAULT.asymmetric_blocks + 1;
+            wrongs.push(good[..256].repeat(too_many));
+            for wrong in wrongs {
+                let answer = key_a().decrypt(algorithm, &wrong, &mut SystemRandom).err();
+                assert_eq!(answer, Some(AsymmetricError::Rejected));
+            }
+            assert_eq!(
+                key_b().decrypt(algorithm, &good, &mut SystemRandom).err(),
+                Some(AsymmetricError::Rejected)
+            );
+        }
+        assert_eq!(
+            AsymmetricError::Rejected.status(),
+            StatusCode::BAD_SECURITY_CHECKS_FAILED
+        );
+    }
+
+    #[test]
+    fn block_sizes_follow_the_algorithm() {
+        assert_eq!(plain_block_size(AsymmetricEncryption::RsaOaepSha1, 256), 214);
+        assert_eq!(plain_block_size(AsymmetricEncryption::RsaOaepSha256, 256), 190);
+        assert_eq!(plain_block_size(AsymmetricEncryption::RsaOaepSha256, 64), 0);
+        assert_eq!(encrypted_length(AsymmetricEncryption::RsaOaepSha256, 64, 1), None);
+        assert_eq!(encrypted_length(AsymmetricEncryption::RsaOaepSha1, 256, 215), Some(512));
+        assert_eq!(encrypted_length(AsymmetricEncryption::None, 256, 215), Some(215));
     }
 }

@@ -237,3 +237,109 @@ impl fmt::Debug for PrivateKey {
         write!(f, "PrivateKey(RSA {})", self.bits())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{key_1024, key_4096, key_a};
+    use rsa::BoxedUint;
+    use rsa::pkcs1::EncodeRsaPublicKey;
+
+    fn raw(modulus: &[u8], exponent: &[u8]) -> Vec<u8> {
+        let int = |bytes: &[u8]| BoxedUint::from_be_slice(bytes, 8 * bytes.len() as u32).unwrap();
+        rsa::PublicKey::new_unchecked(int(modulus), int(exponent))
+            .to_pkcs1_der()
+            .unwrap()
+            .as_bytes()
+            .to_vec()
+    }
+
+    #[test]
+    fn public_keys_are_bounded_before_any_arithmetic() {
+        let three = [1, 0, 1];
+        let big = |bytes: usize| vec![0xFF; bytes];
+        let started = std::time::Instant::now();
+        for _ in 0..100 {
+            assert!(matches!(
+                PublicKey::from_pkcs1_der(&raw(&big(2048), &three)),
+                Err(KeyError::ModulusSize { bits: 16384, .. })
+            ));
+        }
+        // A single modular exponentiation of that size would take longer than all of these.
+        assert!(started.elapsed() < std::time::Duration::from_secs(5));
+        assert!(matches!(
+            PublicKey::from_pkcs1_der(&raw(&big(64), &three)),
+            Err(KeyError::ModulusSize { .. })
+        ));
+        for exponent in [vec![1], vec![2], vec![3, 0, 0, 0, 0], vec![0xFF; 256], vec![0]] {
+            assert_eq!(
+                PublicKey::from_pkcs1_der(&raw(&big(256), &exponent)).err(),
+                Some(KeyError::Exponent)
+            );
+        }
+        assert!(matches!(
+            PublicKey::from_pkcs1_der(b"nonsense"),
+            Err(KeyError::Malformed(_))
+        ));
+        let mut even = raw(&big(256), &three);
+        // Sequence and integer headers take 4 bytes each, the sign byte one.
+        even[9 + 255] = 0xFE;
+        assert!(matches!(PublicKey::from_pkcs1_der(&even), Err(KeyError::Malformed(_))));
+    }
+
+    #[test]
+    fn private_keys_are_read_in_all_their_forms() {
+        let pem = key_a().to_pkcs8_pem().unwrap();
+        let again = PrivateKey::from_pem_or_der(pem.as_bytes()).unwrap();
+        assert_eq!(again.public_key(), key_a().public_key());
+        let der = &encoding::pem_blocks(pem.as_bytes()).unwrap()[0].der;
+        assert_eq!(
+            PrivateKey::from_pem_or_der(der).unwrap().public_key(),
+            key_a().public_key()
+        );
+        let pkcs1 = include_bytes!("../tests/keys/rsa2048-pkcs1.pem");
+        let key = PrivateKey::from_pem_or_der(pkcs1).unwrap();
+        assert_eq!(key.bits(), 2048);
+        let der = &encoding::pem_blocks(pkcs1).unwrap()[0].der;
+        assert_eq!(PrivateKey::from_der(der).unwrap().public_key(), key.public_key());
+        assert_eq!((key_1024().bits(), key_4096().bits()), (1024, 4096));
+    }
+
+    #[test]
+    fn what_is_no_private_key_is_refused_with_a_reason() {
+        let encrypted = encoding::to_pem("ENCRYPTED PRIVATE KEY", b"x");
+        assert_eq!(
+            PrivateKey::from_pem_or_der(encrypted.as_bytes()).err(),
+            Some(KeyError::Malformed("the key is encrypted with a passphrase"))
+        );
+        let certificate = encoding::to_pem("CERTIFICATE", b"x");
+        assert!(matches!(
+            PrivateKey::from_pem_or_der(certificate.as_bytes()),
+            Err(KeyError::Malformed(_))
+        ));
+        assert!(matches!(PrivateKey::from_pem_or_der(&[]), Err(KeyError::Malformed(_))));
+        assert!(PrivateKey::generate(512, &mut crate::SystemRandom).is_err());
+        assert!(PrivateKey::generate(16384, &mut crate::SystemRandom).is_err());
+        assert!(!format!("{:?}", key_a()).contains("primes"));
+    }
+
+    #[test]
+    fn a_damaged_private_key_is_an_error_not_a_panic() {
+        let pem = key_1024().to_pkcs8_pem().unwrap();
+        let der = &encoding::pem_blocks(pem.as_bytes()).unwrap()[0].der;
+        for at in (0..der.len()).step_by(7) {
+            let mut damaged = der.to_vec();
+            damaged[at] ^= 0x55;
+            let _ = PrivateKey::from_der(&damaged);
+            assert!(PrivateKey::from_der(&der[..at]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_generated_key_signs() {
+        let key = PrivateKey::generate(1024, &mut crate::SystemRandom).unwrap();
+        let algorithm = crate::AsymmetricSignature::RsaPssSha256;
+        let signature = key.sign(algorithm, &[b"x"], &mut crate::SystemRandom).unwrap();
+        assert_eq!(key.public_key().verify(algorithm, &[b"x"], &signature), Ok(()));
+    }
+}

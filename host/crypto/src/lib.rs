@@ -17,6 +17,8 @@ pub mod policy;
 pub mod random;
 pub mod secret;
 pub mod symmetric;
+#[cfg(test)]
+mod testing;
 
 pub use asymmetric::AsymmetricError;
 pub use certificate::{

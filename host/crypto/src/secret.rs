@@ -114,3 +114,86 @@ pub fn decrypt_user_secret(
         content.get(..secret_length).unwrap_or_default().to_vec(),
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SystemRandom;
+    use crate::testing::{key_a, key_b};
+
+    const NONCE: [u8; 32] = [9; 32];
+
+    fn seal(policy: SecurityPolicy, plain: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let algorithm = policy.parameters().asymmetric_encryption;
+        key_a()
+            .public_key()
+            .encrypt(algorithm, plain, &mut SystemRandom, &mut out)
+            .unwrap();
+        out
+    }
+
+    fn open(policy: SecurityPolicy, encrypted: &[u8]) -> Result<Vec<u8>, SecretError> {
+        decrypt_user_secret(key_a(), policy, encrypted, &NONCE, &mut SystemRandom).map(|secret| secret.to_vec())
+    }
+
+    #[test]
+    fn secrets_come_back_under_every_policy() {
+        for policy in SecurityPolicy::ALL {
+            for secret in [b"".as_slice(), b"password1", &[0xC3; 64], &[1; 400]] {
+                let encrypted =
+                    encrypt_user_secret(&key_a().public_key(), policy, secret, &NONCE, &mut SystemRandom).unwrap();
+                assert_eq!(policy.is_none(), encrypted == secret);
+                assert_eq!(open(policy, &encrypted).unwrap(), secret);
+            }
+        }
+    }
+
+    #[test]
+    fn a_filled_up_last_block_is_accepted() {
+        let mut plain = 35u32.to_le_bytes().to_vec();
+        plain.extend_from_slice(b"abc");
+        plain.extend_from_slice(&NONCE);
+        plain.resize(214, 0);
+        assert_eq!(
+            open(
+                SecurityPolicy::Basic256Sha256,
+                &seal(SecurityPolicy::Basic256Sha256, &plain)
+            )
+            .unwrap(),
+            b"abc"
+        );
+    }
+
+    #[test]
+    fn everything_wrong_has_the_same_answer() {
+        let policy = SecurityPolicy::Basic256Sha256;
+        let with_length = |length: u32, rest: &[u8]| seal(policy, &[&length.to_le_bytes(), rest].concat());
+        let good = with_length(33, &[&b"x"[..], &NONCE].concat());
+        assert_eq!(open(policy, &good).unwrap(), b"x");
+        let mut tampered = good.clone();
+        tampered[17] ^= 1;
+        let wrongs = [
+            Vec::new(),
+            vec![0; 3],
+            vec![0; 256],
+            tampered,
+            good[..255].to_vec(),
+            seal(policy, &[1, 2, 3]),
+            with_length(0, &NONCE),
+            with_length(31, &NONCE),
+            with_length(33, &NONCE),
+            with_length(u32::MAX, &NONCE),
+            with_length(33, &[&b"x"[..], &[8; 32]].concat()),
+            with_length(34, &[&b"x"[..], &NONCE, &[0]].concat()),
+        ];
+        for wrong in wrongs {
+            assert_eq!(open(policy, &wrong), Err(SecretError::Invalid));
+        }
+        let other = decrypt_user_secret(key_b(), policy, &good, &NONCE, &mut SystemRandom).err();
+        assert_eq!(other, Some(SecretError::Invalid));
+        assert_eq!(SecretError::Invalid.status(), StatusCode::BAD_IDENTITY_TOKEN_INVALID);
+        let long = vec![0; Limits::DEFAULT.secret_bytes + 1];
+        assert_eq!(open(SecurityPolicy::None, &long), Err(SecretError::Invalid));
+    }
+}

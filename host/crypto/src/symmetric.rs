@@ -473,3 +473,6 @@ fn check_padding(plain: &[u8]) -> (usize, Choice) {
     let length = usize::from(size) + 1;
     (if bool::from(fits) { length } else { 0 }, good)
 }
+
+#[cfg(test)]
+mod tests;
