@@ -1,4 +1,9 @@
-//! `cargo xtask`: dispatches to the commands in the library.
+//! `cargo xtask`: dispatches to the commands in the library and beside it.
+
+mod build;
+mod demo;
+mod test;
+mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +20,20 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Builds the components for wasm32-wasip2 and the server.
+    Build,
+    /// Builds everything and serves opc.tcp://127.0.0.1:4840/ with the simulator.
+    Demo {
+        /// The port; 0 picks a free one.
+        #[arg(long, default_value_t = 4840)]
+        port: u16,
+    },
+    /// Runs every test, real clients included.
+    Test {
+        /// A client that cannot be installed is a failure instead of a skip.
+        #[arg(long)]
+        require_clients: bool,
+    },
     /// Writes the generated Rust sources and the node table of namespace 0.
     Codegen {
         /// Folder with Opc.Ua.NodeSet2.Services.xml, NodeIds.csv, StatusCode.csv and the other schema files.
@@ -29,6 +48,9 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
+        Command::Build => done(build::build()),
+        Command::Demo { port } => done(demo::demo(*port)),
+        Command::Test { require_clients } => done(test::test(*require_clients)),
         Command::Codegen { schemas, check } => codegen(schemas, *check),
     };
     match outcome {
@@ -38,6 +60,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn done(outcome: tools::Outcome) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    outcome?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn codegen(schemas: &Path, check: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {

@@ -1,1 +1,24 @@
-//! backplane
+//! The Backplane server: sockets, runtime, trust store, configuration, command line and wiring.
+//!
+//! This crate owns everything that touches the machine: clocks, sockets, files, processes. What OPC UA means lives in the
+//! crates below it, and none of them knows this one.
+
+pub mod cli;
+mod clock;
+pub mod commands;
+pub mod config;
+mod connection;
+pub mod endpoints;
+mod inbox;
+mod link;
+mod listener;
+pub mod logging;
+mod outbox;
+pub mod pki;
+mod respond;
+mod roles;
+pub mod server;
+mod services;
+mod shard;
+mod shared;
+pub mod users;

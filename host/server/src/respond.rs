@@ -1,0 +1,57 @@
+//! How responses begin and how requests fail: the response header (Part 4 7.33) and the ServiceFault (7.34).
+
+use backplane_types::{Encoder, ExtensionObject, NodeId, Now, RequestKind, ResponseHeader, StatusCode, Structure};
+
+/// Encoding id of ServiceFault (Part 4 7.34).
+const SERVICE_FAULT: u32 = 397;
+
+/// What every response repeats of its request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context {
+    /// The time of the turn in which the request is answered.
+    pub(crate) now: Now,
+    /// requestHandle of the request.
+    pub(crate) request_handle: u32,
+}
+
+impl Context {
+    /// The header as a structure, for responses that are built as one.
+    pub(crate) fn header(self) -> ResponseHeader {
+        ResponseHeader { timestamp: self.now.utc, request_handle: self.request_handle, ..ResponseHeader::default() }
+    }
+
+    /// Writes type id and header of a good response to `kind`; the rest of the body follows.
+    pub(crate) fn begin(self, kind: RequestKind, out: &mut Vec<u8>) {
+        self.write(kind.response_encoding_id(), StatusCode::GOOD, out);
+    }
+
+    /// Writes a whole ServiceFault.
+    pub(crate) fn fault(self, status: StatusCode, out: &mut Vec<u8>) {
+        self.write(SERVICE_FAULT, status, out);
+    }
+
+    /// A whole ServiceFault in a buffer of its own.
+    pub(crate) fn fault_message(self, status: StatusCode) -> Vec<u8> {
+        let mut out = Vec::with_capacity(32);
+        self.fault(status, &mut out);
+        out
+    }
+
+    fn write(self, encoding_id: u32, status: StatusCode, out: &mut Vec<u8>) {
+        let mut encoder = Encoder::new(out);
+        encoder.put(&NodeId::numeric(0, encoding_id));
+        encoder.put(&self.now.utc);
+        encoder.u32(self.request_handle);
+        encoder.put(&status);
+        encoder.u8(0); // no diagnostics
+        encoder.i32(-1); // no string table
+        encoder.put(&ExtensionObject::NULL);
+    }
+}
+
+/// Writes a response that was built as a structure.
+pub(crate) fn structure<T: Structure>(response: &T, out: &mut Vec<u8>) {
+    let mut encoder = Encoder::new(out);
+    encoder.put(&NodeId::numeric(0, T::ENCODING_ID));
+    encoder.put(response);
+}

@@ -1,0 +1,58 @@
+//! The well-known roles (Part 18 4.2) and what a session's user is to the address space.
+
+use std::sync::Arc;
+
+use backplane_nodes::{Caller, Role};
+use backplane_session::{IdentityKind, ValidatedSession};
+use backplane_types::{MessageSecurityMode, NodeId};
+
+/// Anonymous: everybody.
+pub(crate) const ANONYMOUS: u32 = 15_644;
+/// AuthenticatedUser: everybody who gave proof.
+pub(crate) const AUTHENTICATED_USER: u32 = 15_656;
+
+/// Roles that a user of the configuration can have, by name.
+const NAMED: [(&str, u32); 8] = [
+    ("Anonymous", ANONYMOUS),
+    ("AuthenticatedUser", AUTHENTICATED_USER),
+    ("Observer", 15_668),
+    ("Operator", 15_680),
+    ("Supervisor", 15_692),
+    ("SecurityAdmin", 15_704),
+    ("ConfigureAdmin", 15_716),
+    ("Engineer", 16_036),
+];
+
+/// The role with this name.
+#[must_use]
+pub(crate) fn by_name(name: &str) -> Option<NodeId> {
+    NAMED.iter().find(|(known, _)| *known == name).map(|(_, id)| NodeId::numeric(0, *id))
+}
+
+/// The names for messages.
+#[must_use]
+pub(crate) fn names() -> String {
+    NAMED.map(|(name, _)| name).join(", ")
+}
+
+fn role(id: &NodeId) -> Role {
+    let known = NAMED.iter().find(|(_, number)| *id == NodeId::numeric(0, *number));
+    Role { id: id.clone(), name: Arc::from(known.map_or("", |(name, _)| *name)) }
+}
+
+/// What node services and plugins learn of a session.
+pub(crate) fn caller(session: &ValidatedSession, mode: MessageSecurityMode) -> Caller {
+    let snapshot = &session.snapshot;
+    let user = match snapshot.identity.kind {
+        IdentityKind::Anonymous => None,
+        _ => snapshot.identity.client_user_id.as_str().map(Arc::from),
+    };
+    Caller {
+        client: Arc::from(format!("client-{}", session.handle.number())),
+        user,
+        roles: snapshot.roles.iter().map(role).collect(),
+        locales: Arc::clone(&snapshot.locales),
+        isolation_owner: Arc::from(""),
+        security_mode: mode,
+    }
+}

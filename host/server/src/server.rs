@@ -1,0 +1,273 @@
+//! A server from configuration to shutdown: the order in which its parts are made, and unmade.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use backplane_channel::{ChannelIds, ServerConfig};
+use backplane_crypto::{SecurityPolicy, random_bytes};
+use backplane_nodes::{AddressSpace, NamespaceTable};
+use backplane_plugin::{EngineOptions, FolderWatch, PluginHost, PluginOptions};
+use backplane_session::{LoginThrottle, SessionLimits, Sessions, SubscriptionRegistry, ThrottleLimits};
+use backplane_types::{ByteString, DecodeLimits, MessageSecurityMode};
+use parking_lot::Mutex;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+
+use crate::clock::Clock;
+use crate::config::{Config, ServerLimits};
+use crate::endpoints::Endpoints;
+use crate::listener::{self, Connections};
+use crate::shard::{self, Shards};
+use crate::shared::{Entropy, Shared, keep_sessions};
+use crate::users::Users;
+use crate::{pki, status};
+
+/// How often the plugin folder is looked at.
+const PLUGIN_FOLDER_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Why a server does not start: one line that says what, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The port is taken or not allowed.
+    #[error("cannot listen on {address}: {source}; choose another address with server.listen or --port")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A folder cannot be made or used.
+    #[error("cannot use {path}: {source}")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// Keys, certificates or trust lists.
+    #[error(transparent)]
+    Pki(#[from] pki::PkiError),
+    /// Namespace 0 or the host's own nodes.
+    #[error("the server's own nodes: {0}")]
+    Nodes(String),
+    /// The plugin engine.
+    #[error(transparent)]
+    Plugins(#[from] backplane_plugin::EngineError),
+    /// Limits that contradict each other, found by the part that they belong to.
+    #[error("limits: {0}")]
+    Limits(String),
+    /// No randomness, no server.
+    #[error("the operating system has no randomness: {0}")]
+    Random(String),
+    /// Passwords cannot be checked.
+    #[error("users: {0}")]
+    Users(#[from] crate::users::HashError),
+}
+
+/// A running server.
+pub struct Server {
+    shared: Arc<Shared>,
+    trust: Arc<pki::Pki>,
+    address: SocketAddr,
+    listener: JoinHandle<()>,
+    tasks: Vec<JoinHandle<()>>,
+    plugins: PluginHost,
+    watch: Option<FolderWatch>,
+    drain: Duration,
+}
+
+impl Server {
+    /// Starts everything; connections are accepted when this returns.
+    ///
+    /// # Errors
+    /// [`StartError`]. A plugin that is broken is logged and stops nothing.
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        let clock = Clock::start();
+        banner(&config);
+        let socket = TcpListener::bind(config.listen).await.map_err(|source| StartError::Listen { address: config.listen, source })?;
+        let address = socket.local_addr().map_err(|source| StartError::Listen { address: config.listen, source })?;
+        make_folder(&config.state)?;
+        let trust = Arc::new(pki::Pki::open(&pki_options(&config), clock.now().utc)?);
+        let space = own_space(&config, clock)?;
+        let (shards, doors) = Shards::new(std::thread::available_parallelism().map_or(1, usize::from));
+        let shared = Arc::new(shared(&config, clock, &trust, address, Arc::clone(&space), shards)?);
+        let registry = Arc::new(SubscriptionRegistry::new(u32::MAX, u32::MAX));
+        let mut tasks: Vec<JoinHandle<()>> =
+            doors.into_iter().map(|door| tokio::spawn(shard::run(Arc::clone(&shared), door, Arc::clone(&registry)))).collect();
+        tasks.push(tokio::spawn(keep_sessions(Arc::clone(&shared))));
+        let (plugins, watch) = start_plugins(&config, space, clock).await?;
+        let drain = Duration::from_secs_f64(config.limits.drain_timeout / 1000.0);
+        let listener = tokio::spawn(listener::run(Arc::clone(&shared), socket, drain));
+        tracing::info!(%address, nodes = shared.space.load().node_count(), "accepting connections");
+        Ok(Self { shared, trust, address, listener, tasks, plugins, watch, drain })
+    }
+
+    /// Where connections are accepted.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes users, advertised hosts and trust lists from a configuration that was read again. Everything else needs a restart.
+    pub fn reload(&self, config: Config) {
+        match Users::new(config.users.clone()) {
+            Ok(users) => self.shared.users.store(Arc::new(users)),
+            Err(error) => tracing::error!(%error, "users not reread"),
+        }
+        let certificate = self.shared.endpoints().certificate().clone();
+        self.shared.endpoints.store(Arc::new(Endpoints::new(&config, certificate, self.address)));
+        match self.trust.reload() {
+            Ok(()) => tracing::info!("users, advertised hosts and trust lists reread; other settings need a restart"),
+            Err(error) => tracing::error!(%error, "trust lists not reread"),
+        }
+    }
+
+    /// Stops accepting, tells clients, waits for them, stops the plugins.
+    pub async fn stop(self) {
+        tracing::info!("stopping");
+        self.shared.stopping.send_replace(true);
+        if let Err(error) = self.listener.await {
+            tracing::error!(%error, "the listener ended badly");
+        }
+        for task in self.tasks {
+            if tokio::time::timeout(self.drain.max(Duration::from_secs(1)), task).await.is_err() {
+                tracing::warn!("a task did not end in time");
+            }
+        }
+        drop(self.watch);
+        self.plugins.shutdown().await;
+        tracing::info!("stopped");
+    }
+}
+
+fn banner(config: &Config) {
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), configuration = %config.source.display(), application = config.application_uri, "Backplane");
+    if config.auto_trust {
+        tracing::warn!("auto-trust is on: every client certificate is accepted. For demonstrations and tests only");
+    }
+    if config.allow_none && !config.listen.ip().is_loopback() {
+        tracing::warn!(listen = %config.listen, "SecurityPolicy None is offered beyond this machine: traffic can be read and changed by others");
+    }
+}
+
+fn make_folder(path: &std::path::Path) -> Result<(), StartError> {
+    std::fs::create_dir_all(path).map_err(|source| StartError::Folder { path: path.to_owned(), source })
+}
+
+fn pki_options(config: &Config) -> pki::PkiOptions {
+    pki::PkiOptions {
+        folder: config.state.join("pki"),
+        application_uri: config.application_uri.clone(),
+        common_name: config.application_name.clone(),
+        hosts: config.certificate_hosts.iter().chain(&config.advertised_hosts).cloned().collect(),
+        auto_trust: config.auto_trust,
+    }
+}
+
+/// Namespace 0 and the Server object.
+fn own_space(config: &Config, clock: Clock) -> Result<Arc<AddressSpace>, StartError> {
+    let known = status::known_namespaces(&config.state);
+    let limits = node_limits(&config.limits);
+    let namespaces = Arc::new(NamespaceTable::new(&config.application_uri, &known, limits.max_namespaces));
+    let space = Arc::new(AddressSpace::new(limits, namespaces));
+    status::attach(&space, config, clock).map_err(StartError::Nodes)?;
+    Ok(space)
+}
+
+fn node_limits(limits: &ServerLimits) -> backplane_nodes::Limits {
+    let operations = limits.operations_per_request;
+    backplane_nodes::Limits {
+        max_nodes_per_read: operations,
+        max_nodes_per_write: operations,
+        max_nodes_per_method_call: operations,
+        max_nodes_per_browse: operations,
+        max_nodes_per_register_nodes: operations,
+        max_nodes_per_translate: operations,
+        max_references_per_node: limits.references_per_node,
+        max_browse_continuation_points: u16::try_from(limits.browse_continuation_points).unwrap_or(u16::MAX),
+        max_response_size: limits.message_size,
+        ..backplane_nodes::Limits::default()
+    }
+}
+
+fn shared(config: &Config, clock: Clock, trust: &Arc<pki::Pki>, address: SocketAddr, space: Arc<AddressSpace>, shards: Shards) -> Result<Shared, StartError> {
+    let identity = trust.identity();
+    let certificate = ByteString::from(identity.chain());
+    let endpoints = Endpoints::new(config, certificate, address);
+    let channel_limits = channel_limits(&config.limits);
+    channel_limits.check().map_err(|errors| StartError::Limits(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
+    let mut allowed = vec![(SecurityPolicy::None, MessageSecurityMode::NONE)];
+    for policy in &config.policies {
+        allowed.extend([MessageSecurityMode::SIGN, MessageSecurityMode::SIGN_AND_ENCRYPT].map(|mode| (*policy, mode)));
+    }
+    allowed.retain(|(policy, mode)| policy.is_none() || endpoints.offers(*policy, *mode));
+    let first_id = random_bytes::<4>().map_err(|error| StartError::Random(error.to_string()))?;
+    let seconds = |ms: f64| Duration::from_secs_f64(ms / 1000.0);
+    let session_limits = SessionLimits {
+        max_sessions: config.limits.sessions as usize,
+        min_session_timeout: seconds(config.limits.session_timeout.0),
+        max_session_timeout: seconds(config.limits.session_timeout.1),
+        ..SessionLimits::default()
+    };
+    Ok(Shared {
+        clock,
+        limits: config.limits.clone(),
+        decode_limits: DecodeLimits {
+            max_string_length: config.limits.string_length,
+            max_byte_string_length: config.limits.byte_string_length,
+            max_array_length: config.limits.array_length,
+            ..DecodeLimits::DEFAULT
+        },
+        runtime: tokio::runtime::Handle::current(),
+        identity,
+        trust: Arc::clone(trust) as Arc<dyn backplane_channel::CertificateVerifier>,
+        channel_config: Arc::new(ServerConfig { limits: channel_limits, allowed }),
+        channel_ids: Arc::new(ChannelIds::starting_at(u32::from_le_bytes(first_id))),
+        connections: Connections::default(),
+        sessions: Mutex::new(Sessions::new(session_limits, Entropy).map_err(|error| StartError::Limits(error.to_string()))?),
+        throttle: Mutex::new(LoginThrottle::new(ThrottleLimits::default())),
+        users: ArcSwap::from_pointee(Users::new(config.users.clone())?),
+        endpoints: ArcSwap::from_pointee(endpoints),
+        space,
+        shards,
+        points: Mutex::default(),
+        stopping: watch::Sender::new(false),
+        sessions_changed: Notify::new(),
+    })
+}
+
+fn channel_limits(limits: &ServerLimits) -> backplane_channel::Limits {
+    let time = |ms: f64| Duration::from_secs_f64(ms / 1000.0);
+    backplane_channel::Limits {
+        receive_buffer_size: limits.chunk_size,
+        send_buffer_size: limits.chunk_size,
+        max_message_size: limits.message_size,
+        max_chunk_count: limits.chunk_count,
+        unauthenticated_max_message_size: limits.unauthenticated_message_size,
+        hello_timeout: time(limits.handshake_timeout),
+        open_timeout: time(limits.handshake_timeout),
+        min_lifetime: time(limits.token_lifetime.0),
+        max_lifetime: time(limits.token_lifetime.1),
+        default_lifetime: time(limits.token_lifetime.1),
+        ..backplane_channel::Limits::default()
+    }
+}
+
+async fn start_plugins(config: &Config, space: Arc<AddressSpace>, clock: Clock) -> Result<(PluginHost, Option<FolderWatch>), StartError> {
+    let engine = EngineOptions { cache: Some(config.state.join("compile-cache")), ..EngineOptions::default() };
+    let options = PluginOptions { engine, ..PluginOptions::default() };
+    let plugins = PluginHost::new(options, space, Arc::new(move || clock.now()))?;
+    let watch = match &config.plugins {
+        None => None,
+        Some(folder) => {
+            make_folder(folder)?;
+            let watch = plugins.watch(folder, PLUGIN_FOLDER_INTERVAL).await;
+            Some(watch.map_err(|source| StartError::Folder { path: folder.clone(), source })?)
+        }
+    };
+    Ok((plugins, watch))
+}

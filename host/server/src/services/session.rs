@@ -1,0 +1,184 @@
+//! The Session services (Part 4 5.7): CreateSession, ActivateSession, CloseSession and Cancel.
+//!
+//! Owns their checks against the channel and the signatures; the table itself is the session crate's. Signatures and
+//! passwords are worked on by blocking threads, never by a connection's task.
+
+use std::sync::Arc;
+
+use backplane_channel::ChannelEvidence;
+use backplane_crypto::{Certificate, SecurityPolicy, SystemRandom};
+use backplane_session::{ActivationCheck, CreatedSession, SessionParameters, ValidatedSession, VerifiedUser};
+use backplane_types::{
+    ActivateSessionRequest, ActivateSessionResponse, ByteString, CancelRequest, CloseSessionRequest, CloseSessionResponse, CreateSessionRequest,
+    CreateSessionResponse, SignatureData, StatusCode,
+};
+
+use super::{Answered, Progress, Request, identity};
+use crate::link::Link;
+use crate::respond::{self, Context};
+use crate::shared::Shared;
+
+/// CreateSession (5.7.2).
+pub(super) fn create(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -> Result<Progress, StatusCode> {
+    let asked: CreateSessionRequest = request.decode(shared)?;
+    if !shared.endpoints().offers(link.evidence.policy, link.evidence.mode) {
+        // A channel without security is there for discovery even when no session may use it.
+        return Err(StatusCode::BAD_SECURITY_POLICY_REJECTED);
+    }
+    check_client(&link.evidence, &asked)?;
+    let own = &shared.endpoints().application("").application_uri;
+    if !asked.server_uri.text().is_empty() && asked.server_uri != *own {
+        return Err(StatusCode::BAD_SERVER_URI_INVALID);
+    }
+    let parameters = SessionParameters {
+        session_name: asked.session_name.clone(),
+        client_application_uri: asked.client_description.application_uri.clone(),
+        endpoint_url: asked.endpoint_url.clone(),
+        client_nonce: asked.client_nonce.clone(),
+        requested_timeout: asked.requested_session_timeout,
+        max_response_message_size: asked.max_response_message_size,
+    };
+    let created = shared.sessions.lock().create(request.context.now, &link.channel, parameters);
+    shared.session_table_changed();
+    let created = created?;
+    tracing::debug!(session = %created.session.session_id(), peer = %link.peer, "session created");
+    let (shared, evidence, context) = (Arc::clone(shared), Arc::clone(&link.evidence), request.context);
+    Ok(request.later(None, async move {
+        let signer = Arc::clone(&shared);
+        let nonce = asked.client_nonce.clone();
+        let signing = tokio::task::spawn_blocking(move || sign(&signer, &evidence, &nonce));
+        match signing.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR)) {
+            Ok(signature) => created_message(&shared, context, &asked, &created, signature),
+            Err(status) => context.fault_message(status).into(),
+        }
+    }))
+}
+
+/// On a secured channel the client must be who its certificate says, and the certificate that of the channel.
+fn check_client(evidence: &ChannelEvidence, asked: &CreateSessionRequest) -> Result<(), StatusCode> {
+    if evidence.policy.is_none() {
+        return Ok(());
+    }
+    let sent = asked.client_certificate.bytes();
+    if sent != evidence.client_certificate.bytes() && sent != evidence.client_certificate_chain.bytes() {
+        return Err(StatusCode::BAD_SECURITY_CHECKS_FAILED);
+    }
+    let certificate = Certificate::parse(evidence.client_certificate.bytes()).map_err(|error| error.status())?;
+    let uri = asked.client_description.application_uri.text();
+    certificate.check_application_uri(uri).map_err(|error| {
+        tracing::warn!(application_uri = uri, certificate_uris = ?certificate.uris(), "the client's application URI is not its certificate's");
+        error.status()
+    })
+}
+
+/// The proof that this server has its private key: a signature over the client's certificate and nonce.
+fn sign(shared: &Shared, evidence: &ChannelEvidence, client_nonce: &ByteString) -> Result<SignatureData, StatusCode> {
+    if evidence.policy.is_none() {
+        return Ok(SignatureData::default());
+    }
+    let parameters = evidence.policy.parameters();
+    let parts = [evidence.client_certificate.bytes(), client_nonce.bytes()];
+    let signature = shared.identity.private_key().sign(parameters.asymmetric_signature, &parts, &mut SystemRandom).map_err(|error| error.status())?;
+    Ok(SignatureData { algorithm: parameters.asymmetric_signature_uri.into(), signature: ByteString::from(signature) })
+}
+
+fn created_message(shared: &Shared, context: Context, asked: &CreateSessionRequest, created: &CreatedSession, server_signature: SignatureData) -> Answered {
+    let response = CreateSessionResponse {
+        response_header: context.header(),
+        session_id: created.session.session_id().clone(),
+        authentication_token: created.session.authentication_token().clone(),
+        revised_session_timeout: created.session.timeout().as_secs_f64() * 1000.0,
+        server_nonce: created.server_nonce.clone(),
+        server_certificate: shared.endpoints().certificate().clone(),
+        server_endpoints: shared.endpoints().describe(asked.endpoint_url.text()),
+        server_software_certificates: Vec::new(),
+        server_signature,
+        max_request_message_size: shared.limits.message_size,
+    };
+    let mut message = Vec::new();
+    respond::structure(&response, &mut message);
+    message.into()
+}
+
+/// ActivateSession (5.7.3).
+pub(super) fn activate(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -> Result<Progress, StatusCode> {
+    let asked: ActivateSessionRequest = request.decode(shared)?;
+    let now = request.context.now;
+    let check = shared.sessions.lock().begin_activate(now, &asked.request_header.authentication_token, &link.channel)?;
+    let token = identity::read(shared, &link.evidence, &asked.user_identity_token)?;
+    let (shared, evidence, context) = (Arc::clone(shared), Arc::clone(&link.evidence), request.context);
+    let address = link.peer.ip();
+    let guard = check.session.enter(now);
+    Ok(request.later(Some(guard), async move {
+        tokio::time::sleep(identity::delay(&shared, address, &token)).await;
+        let job = {
+            let shared = Arc::clone(&shared);
+            let check = check.clone();
+            let signature = asked.client_signature.clone();
+            tokio::task::spawn_blocking(move || {
+                verify_client(&shared, evidence.policy, &check, &signature)?;
+                identity::verify(&shared, &evidence, address, &token, &check.server_nonce)
+            })
+        };
+        let verified = job.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR));
+        let user = verified.map(|(identity, roles)| VerifiedUser { identity, roles, locales: asked.locale_ids.clone() });
+        match user.and_then(|user| complete(&shared, check, user)) {
+            Ok((activated, server_nonce)) => {
+                let header = context.header();
+                let response = ActivateSessionResponse { response_header: header, server_nonce, ..ActivateSessionResponse::default() };
+                let mut message = Vec::new();
+                respond::structure(&response, &mut message);
+                Answered { message, activated: Some(activated) }
+            }
+            Err(status) => context.fault_message(status).into(),
+        }
+    }))
+}
+
+/// The proof that the client has its private key: a signature over this server's certificate and the last nonce.
+fn verify_client(shared: &Shared, policy: SecurityPolicy, check: &ActivationCheck, signature: &SignatureData) -> Result<(), StatusCode> {
+    if policy.is_none() {
+        return Ok(());
+    }
+    let invalid = StatusCode::BAD_APPLICATION_SIGNATURE_INVALID;
+    let parameters = policy.parameters();
+    if signature.algorithm.text() != parameters.asymmetric_signature_uri {
+        return Err(invalid);
+    }
+    let certificate = Certificate::parse(check.client_certificate.bytes()).map_err(|error| error.status())?;
+    let key = certificate.public_key().map_err(|_| invalid)?;
+    // Some clients sign what they were sent, the whole chain; the standard wants the certificate alone.
+    let signed = [shared.identity.certificate().bytes(), shared.identity.chain()];
+    let matches = |own: &&[u8]| key.verify(parameters.asymmetric_signature, &[own, check.server_nonce.bytes()], signature.signature.bytes()).is_ok();
+    if signed.iter().any(matches) { Ok(()) } else { Err(invalid) }
+}
+
+fn complete(shared: &Shared, check: ActivationCheck, user: VerifiedUser) -> Result<(ValidatedSession, ByteString), StatusCode> {
+    let activated = shared.sessions.lock().complete_activate(shared.clock.now(), check, user);
+    shared.session_table_changed();
+    let activated = activated?;
+    tracing::info!(session = %activated.session.session_id(), user = activated.snapshot.identity.client_user_id.text(), "session activated");
+    Ok((ValidatedSession { handle: activated.session, snapshot: activated.snapshot }, activated.server_nonce))
+}
+
+/// CloseSession (5.7.4).
+pub(super) fn close(shared: &Arc<Shared>, link: &Link, request: &Request<'_>, out: &mut Vec<u8>) -> Result<Progress, StatusCode> {
+    let asked: CloseSessionRequest = request.decode(shared)?;
+    let token = &asked.request_header.authentication_token;
+    let closed = shared.sessions.lock().close(token, link.channel.id, asked.delete_subscriptions);
+    shared.session_table_changed();
+    closed?;
+    respond::structure(&CloseSessionResponse { response_header: request.context.header() }, out);
+    Ok(Progress::Done)
+}
+
+/// Cancel (5.7.5): ends what waits on this connection, then asks the session's shard for its Publish requests.
+pub(super) fn cancel(shared: &Arc<Shared>, link: &mut Link, request: &Request<'_>) -> Result<Progress, StatusCode> {
+    let asked: CancelRequest = request.decode(shared)?;
+    let token = request.peek.header.authentication_token;
+    let bound = link.session(shared, request.context.now, token)?.clone();
+    let cancelled = link.cancel(asked.request_handle);
+    let reply = super::subscriptions::reply_to(link, request);
+    shared.shards.cancel(&bound, reply, asked.request_handle, u32::try_from(cancelled.len()).unwrap_or(u32::MAX))?;
+    Ok(Progress::Cancelled(cancelled.into_iter().map(|id| (id, asked.request_handle)).collect()))
+}

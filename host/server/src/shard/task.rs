@@ -1,0 +1,274 @@
+//! The task of one shard: takes what comes through its door, runs the timers of its sessions, sends what they have to say.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use backplane_session::{PublishReply, PublishTicket, SubscriptionRegistry, Subscriptions};
+use backplane_types::{Encoder, Now, RequestKind, StatusCode};
+
+use super::serve::{Scene, serve};
+use super::source::{Source, SpaceSampler, follow_structure};
+use super::{Command, Door, ReplyTo, Work};
+use crate::link::Bound;
+use crate::respond::Context;
+use crate::shared::Shared;
+
+/// Commands taken before timers are looked at again.
+const COMMANDS_PER_TURN: usize = 256;
+/// How often a shard with items looks whether nodes have come or gone.
+const STRUCTURE_CHECK: Duration = Duration::from_millis(100);
+
+/// The subscriptions of one session.
+struct Entry {
+    subscriptions: Subscriptions<Source>,
+    /// Who asks managers for values: the session's user.
+    bound: Bound,
+    /// Its place in the timers.
+    deadline: Option<Duration>,
+    /// The session is over; the entry goes when its last subscription does.
+    closed: bool,
+}
+
+struct Shard {
+    shared: Arc<Shared>,
+    door: Door,
+    limits: Arc<backplane_session::Limits>,
+    registry: Arc<SubscriptionRegistry>,
+    sessions: HashMap<u32, Entry>,
+    timers: BTreeSet<(Duration, u32)>,
+    /// Publish requests that wait, by ticket.
+    tickets: HashMap<u64, ReplyTo>,
+    next_ticket: u64,
+    /// The structure that the sources belong to.
+    epoch: u64,
+    next_structure_check: Duration,
+}
+
+/// Runs a shard until the server stops; then every waiting Publish request is answered `BadServerHalted`.
+pub(crate) async fn run(shared: Arc<Shared>, door: Door, registry: Arc<SubscriptionRegistry>) {
+    let limits = Arc::new(super::limits(&shared.limits));
+    let epoch = shared.space.epoch();
+    let mut shard = Shard {
+        limits,
+        registry,
+        door,
+        sessions: HashMap::new(),
+        timers: BTreeSet::new(),
+        tickets: HashMap::new(),
+        next_ticket: 0,
+        epoch,
+        next_structure_check: Duration::ZERO,
+        shared,
+    };
+    shard.run().await;
+}
+
+impl Shard {
+    async fn run(&mut self) {
+        let mut stop = self.shared.stopping.subscribe();
+        let mut turn = VecDeque::new();
+        loop {
+            let next = self.timers.first().map(|(deadline, _)| (*deadline).min(self.next_structure_check));
+            let clock = self.shared.clock;
+            let sleep = async {
+                match next {
+                    Some(deadline) => tokio::time::sleep_until(clock.instant(deadline)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                Some(command) = self.door.commands.recv() => {
+                    turn.push_back(command);
+                    while turn.len() < COMMANDS_PER_TURN && let Ok(command) = self.door.commands.try_recv() {
+                        turn.push_back(command);
+                    }
+                }
+                () = sleep => {}
+                _ = stop.changed() => {
+                    self.halt();
+                    return;
+                }
+            }
+            let now = self.shared.clock.now();
+            for command in turn.drain(..) {
+                self.obey(now, command);
+            }
+            self.check_structure(now);
+            self.run_timers(now);
+        }
+    }
+
+    fn obey(&mut self, now: Now, command: Command) {
+        match command {
+            Command::Request { bound, reply, work, place } => {
+                drop(place);
+                self.serve(now, *bound, reply, *work);
+            }
+            Command::SessionClosed { session, delete } => {
+                if let Some(entry) = self.sessions.get_mut(&session) {
+                    entry.closed = true;
+                    if delete {
+                        entry.subscriptions.close();
+                    } else {
+                        entry.subscriptions.detach();
+                    }
+                    self.settle(now, session);
+                }
+            }
+            Command::ConnectionClosed { connection } => self.forget_connection(now, connection),
+            Command::Samples { session, samples } => {
+                if let Some(entry) = self.sessions.get_mut(&session) {
+                    entry.subscriptions.handle_samples(now, samples);
+                    self.settle(now, session);
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, now: Now, bound: Bound, reply: ReplyTo, work: Work) {
+        let context = Context { now, request_handle: reply.request_handle };
+        let session = bound.session.handle.number();
+        if bound.session.handle.is_closed() {
+            // It waited behind the news that its session is over.
+            reply.send(context.fault_message(StatusCode::BAD_SESSION_CLOSED));
+            return;
+        }
+        self.next_ticket = self.next_ticket.wrapping_add(1);
+        let ticket = self.next_ticket;
+        let snapshot = self.shared.space.snapshot();
+        let (limits, registry) = (&self.limits, &self.registry);
+        let entry = self.sessions.entry(session).or_insert_with(|| Entry {
+            subscriptions: Subscriptions::new(Arc::clone(limits), Arc::clone(registry)),
+            bound: bound.clone(),
+            deadline: None,
+            closed: false,
+        });
+        if entry.bound.session.snapshot.generation != bound.session.snapshot.generation {
+            entry.bound = bound.clone();
+        }
+        let publishes = matches!(work, Work::Publish { .. });
+        if publishes {
+            self.tickets.insert(ticket, reply.clone());
+        }
+        let mut scene = Scene { subscriptions: &mut entry.subscriptions, snapshot: &snapshot, bound: &bound, context, ticket: PublishTicket(ticket) };
+        match serve(&mut scene, work) {
+            Ok(Some(message)) => reply.send(message),
+            Ok(None) => {}
+            Err(status) => reply.send(context.fault_message(status)),
+        }
+        self.settle(now, session);
+    }
+
+    /// Publish requests of a connection that is gone: nobody waits for their answers, and messages must not be spent on them.
+    fn forget_connection(&mut self, now: Now, connection: u64) {
+        let tickets = &self.tickets;
+        let of_connection = |ticket: PublishTicket| tickets.get(&ticket.0).is_some_and(|reply| reply.connection == connection);
+        let mut touched = Vec::new();
+        for (session, entry) in &mut self.sessions {
+            let before = entry.subscriptions.waiting_requests();
+            entry.subscriptions.abort_requests(StatusCode::BAD_SECURE_CHANNEL_CLOSED, of_connection);
+            if entry.subscriptions.waiting_requests() != before {
+                touched.push(*session);
+            }
+        }
+        for session in touched {
+            self.settle(now, session);
+        }
+    }
+
+    fn run_timers(&mut self, now: Now) {
+        while let Some((deadline, session)) = self.timers.first().copied() {
+            if deadline > now.mono {
+                return;
+            }
+            let Some(entry) = self.sessions.get_mut(&session) else {
+                self.timers.pop_first();
+                continue;
+            };
+            let mut sampler = SpaceSampler::new(&self.shared, session, &entry.bound, self.door.own.clone());
+            entry.subscriptions.handle_timeout(now, &mut sampler);
+            sampler.ask_managers(now);
+            self.settle(now, session);
+            // Sampling that is behind asks for its time again at once; others must get theirs in between.
+            if self.timers.first().is_some_and(|first| *first == (deadline, session)) {
+                return;
+            }
+        }
+    }
+
+    /// After anything that a session's subscriptions did: sends their answers, sets their timer, and drops what is over.
+    fn settle(&mut self, now: Now, session: u32) {
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        while let Some((ticket, reply)) = entry.subscriptions.poll_response() {
+            if let Some(to) = self.tickets.remove(&ticket.0) {
+                to.send(published(now, &to, &reply));
+            }
+        }
+        while let Some(subscription) = entry.subscriptions.poll_ended() {
+            tracing::info!(session, subscription, "subscription expired: no Publish request within its lifetime");
+        }
+        let deadline = entry.subscriptions.poll_timeout();
+        if deadline != entry.deadline {
+            if let Some(old) = entry.deadline {
+                self.timers.remove(&(old, session));
+            }
+            if let Some(new) = deadline {
+                self.timers.insert((new, session));
+            }
+            entry.deadline = deadline;
+        }
+        if entry.subscriptions.is_empty() && entry.closed {
+            if let Some(old) = entry.deadline {
+                self.timers.remove(&(old, session));
+            }
+            self.sessions.remove(&session);
+        }
+    }
+
+    /// Nodes have come or gone: items find their sources again.
+    fn check_structure(&mut self, now: Now) {
+        if now.mono < self.next_structure_check {
+            return;
+        }
+        self.next_structure_check = now.mono.saturating_add(STRUCTURE_CHECK);
+        let epoch = self.shared.space.epoch();
+        if epoch == self.epoch {
+            return;
+        }
+        self.epoch = epoch;
+        let snapshot = self.shared.space.snapshot();
+        let sessions: Vec<u32> = self.sessions.keys().copied().collect();
+        for session in sessions {
+            if let Some(entry) = self.sessions.get_mut(&session) {
+                follow_structure(&mut entry.subscriptions, &snapshot, &entry.bound, now);
+                self.settle(now, session);
+            }
+        }
+    }
+
+    fn halt(&mut self) {
+        let now = self.shared.clock.now();
+        let sessions: Vec<u32> = self.sessions.keys().copied().collect();
+        for session in sessions {
+            if let Some(entry) = self.sessions.get_mut(&session) {
+                entry.subscriptions.abort_requests(StatusCode::BAD_SERVER_HALTED, |_| true);
+                self.settle(now, session);
+            }
+        }
+    }
+}
+
+/// The whole response to a Publish request.
+fn published(now: Now, to: &ReplyTo, reply: &PublishReply) -> Vec<u8> {
+    let context = Context { now, request_handle: to.request_handle };
+    match reply {
+        PublishReply::Fault(status) => context.fault_message(*status),
+        PublishReply::Message(message) => {
+            let mut out = Vec::with_capacity(message.body_length() + 32);
+            context.begin(RequestKind::Publish, &mut out);
+            message.encode_body(&mut Encoder::new(&mut out));
+            out
+        }
+    }
+}
