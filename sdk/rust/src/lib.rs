@@ -42,6 +42,7 @@ mod plugin;
 pub mod probe;
 mod settings;
 mod status_codes;
+mod structures;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 mod types;
@@ -59,6 +60,7 @@ pub use plugin::{
     NodeManager, Outcome, Reader, StartReason, Target, View, WriteRequest, Writer,
 };
 pub use settings::{Setting, secret, setting, setting_json};
+pub use structures::Field;
 pub use types::{
     ByteString, DataValue, DateTime, ExpandedNodeId, ExtensionObject, Fault, Guid, Identifier, LocalizedText, Matrix,
     Namespace, NodeId, OBJECTS, QualifiedName, StatusCode, Value, XmlElement,

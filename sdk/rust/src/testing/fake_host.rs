@@ -225,6 +225,9 @@ impl<P: Plugin + Writer> FakeHost<P> {
             .get(&crate::ids::attribute::VALUE_RANK)
             .and_then(Value::get)
             .unwrap_or(-1);
+        if value == Value::Empty && *data_type != NodeId::standard(crate::ids::BASE_DATA_TYPE) {
+            return Err(StatusCode::BAD_TYPE_MISMATCH);
+        }
         with(|host| host.space.check(data_type, rank, &value))?;
         let request = WriteRequest {
             tag: *tag,
@@ -306,7 +309,7 @@ impl<P: Plugin + Demand> FakeHost<P> {
 }
 
 impl<P: Plugin + Handover> FakeHost<P> {
-    /// Replaces the plugin by the next version of itself: saves, restores, starts. Clock, store, settings and namespaces stay.
+    /// Replaces the plugin by the next version of itself: saves, restores, starts. Clock, store, settings, namespaces and last values stay.
     ///
     /// # Errors
     /// The fault of either plugin; `BAD_NOT_SUPPORTED`: the new one does not read the schema of the old one.
@@ -320,7 +323,7 @@ impl<P: Plugin + Handover> FakeHost<P> {
         let state = self.plugin.save()?;
         self.plugin.stop();
         with(|host| {
-            host.space = super::space::Space::default();
+            host.space = std::mem::take(&mut host.space).next_generation();
             host.timers.clear();
         });
         let mut next = FakeHost {

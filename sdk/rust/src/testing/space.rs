@@ -52,6 +52,8 @@ pub struct FakeNode {
     pub analog: Option<(f64, f64, String)>,
     /// Attributes that were set by number; a later one wins.
     pub attributes: HashMap<u32, Value>,
+    /// Whether the value was published or written, and outlives the plugin that declared it.
+    pub(crate) is_published: bool,
 }
 
 impl FakeNode {
@@ -125,6 +127,8 @@ pub(crate) struct Space {
     tags: HashMap<u32, NodeId>,
     pub(crate) references: Vec<Reference>,
     pub(crate) nodesets: Vec<Vec<u8>>,
+    /// Values of the generation before, for nodes that are declared again.
+    kept: HashMap<NodeId, DataValue>,
 }
 
 fn refused(status: StatusCode, why: impl std::fmt::Display, id: &NodeId) -> Fault {
@@ -158,10 +162,14 @@ impl Space {
                 name,
                 class,
             } => self.insert(id, parent, name, class),
-            Step::Initial { id, value } => self.variable(&id).map(|node| node.value = value),
-            Step::OnDemand { id, minimum_sampling } => {
-                self.variable(&id).map(|node| node.on_demand = Some(minimum_sampling))
+            Step::Initial { id, value } => {
+                let kept = self.kept.remove(&id);
+                let node = self.variable(&id)?;
+                node.is_published = kept.is_some();
+                node.value = kept.unwrap_or(value);
+                Ok(())
             }
+            Step::OnDemand { id, minimum_sampling } => self.on_demand(&id, minimum_sampling),
             Step::Analog { id, low, high, unit } => {
                 self.variable(&id).map(|node| node.analog = Some((low, high, unit)))
             }
@@ -216,6 +224,7 @@ impl Space {
             on_demand: None,
             analog: None,
             attributes: HashMap::new(),
+            is_published: false,
         };
         self.take_tag(node.tag(), &id)?;
         self.nodes.insert(id, node);
@@ -246,6 +255,19 @@ impl Space {
         } else {
             Err(refused(StatusCode::BAD_NODE_CLASS_INVALID, "not a variable", id))
         }
+    }
+
+    fn on_demand(&mut self, id: &NodeId, minimum_sampling: f64) -> Result<(), Fault> {
+        let node = self.variable(id)?;
+        if node.tag() == 0 {
+            return Err(refused(
+                StatusCode::BAD_NODE_ATTRIBUTES_INVALID,
+                "an on-demand variable needs a tag",
+                id,
+            ));
+        }
+        node.on_demand = Some(minimum_sampling);
+        Ok(())
     }
 
     fn remove(&mut self, id: &NodeId) -> Result<(), Fault> {
@@ -293,8 +315,18 @@ impl Space {
         self.check(data_type, node.value_rank(), &value.value)?;
         if let Some(node) = self.nodes.get_mut(id) {
             node.value = value;
+            node.is_published = true;
         }
         Ok(())
+    }
+
+    /// An empty space that remembers the values of this one.
+    pub(crate) fn next_generation(self) -> Space {
+        let published = self.nodes.into_iter().filter(|(_, node)| node.is_published);
+        Space {
+            kept: published.map(|(id, node)| (id, node.value)).collect(),
+            ..Space::default()
+        }
     }
 
     pub(crate) fn mark(&mut self, tags: Option<&HashSet<u32>>, status: StatusCode) {

@@ -1,0 +1,60 @@
+//! The data types of the plant, as clients see them.
+
+use backplane_sdk::{DateTime, enumeration, structure};
+
+enumeration! {
+    /// How the boiler is run.
+    pub(crate) enum OperatingMode {
+        /// The burner stays off.
+        Off = 0,
+        /// Half the power at most.
+        Eco = 1,
+        /// Whatever it takes.
+        Heat = 2,
+    }
+}
+
+enumeration! {
+    /// What is wrong with the boiler's instruments.
+    pub(crate) enum FaultKind {
+        /// Nothing.
+        None = 0,
+        /// Measurements stay where they are, and nobody notices.
+        Stuck = 1,
+        /// Every now and then a temperature that cannot be.
+        Spike = 2,
+        /// No measurement at all.
+        Offline = 3,
+    }
+}
+
+structure! {
+    /// The state of the burner, in one value.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(crate) struct BurnerState {
+        pub(crate) running: bool as "Running",
+        /// In kW.
+        pub(crate) power: f64 as "Power",
+        pub(crate) starts: u64 as "Starts",
+        pub(crate) mode: OperatingMode as "Mode",
+        pub(crate) last_start: DateTime as "LastStart",
+        /// In °C.
+        pub(crate) flame_temperatures: Vec<f32> as "FlameTemperatures",
+    }
+}
+
+structure! {
+    /// What the next generation of the plugin needs to go on.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(crate) struct Saved {
+        pub(crate) counter: u32 as "Counter",
+        pub(crate) target: f64 as "Target",
+        pub(crate) temperature: f64 as "Temperature",
+        pub(crate) starts: u64 as "Starts",
+        pub(crate) mode: OperatingMode as "Mode",
+        pub(crate) amplitude: f64 as "Amplitude",
+        pub(crate) period: f64 as "Period",
+        pub(crate) walk: f64 as "Walk",
+        pub(crate) ticks: u64 as "Ticks",
+    }
+}
