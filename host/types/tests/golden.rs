@@ -1,4 +1,5 @@
 //! The bytes that the standard gives as examples (Part 6, 5.2), and forms that are easy to get wrong.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

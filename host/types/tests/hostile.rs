@@ -1,4 +1,5 @@
 //! Messages made to hurt: nesting, lengths and limits. All are refused at a cost that the bytes sent can justify.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
@@ -170,6 +171,40 @@ fn memory_is_bounded_by_the_message() {
     }
 }
 
+/// Arrays that grow in memory are counted over the whole message, in place as in memory.
+#[test]
+fn expansion_is_limited_over_all_arrays() {
+    // 16 arrays of 1,000,000 DataValues of one byte: 16 MB that would take 1.1 GB.
+    let mut array = vec![0x80 | 23];
+    array.extend(1_000_000_i32.to_le_bytes());
+    array.extend(vec![0; 1_000_000]);
+    let mut message = vec![0x98, 16, 0, 0, 0];
+    message.extend(array.repeat(16));
+    let cost = measure(|| {
+        let error = Variant::decode(&mut Decoder::new(&message, DecodeLimits::DEFAULT)).unwrap_err();
+        assert_eq!(error.status(), StatusCode::BAD_ENCODING_LIMITS_EXCEEDED);
+    });
+    assert!(cost.bytes_max < 200 << 20, "{cost:?}");
+    assert!(VariantRef::decode_ref(&mut Decoder::new(&message, DecodeLimits::DEFAULT)).is_err());
+    for (elements, fits) in [(14, true), (15, false)] {
+        // 71 bytes more in memory than on the wire.
+        let limits = DecodeLimits {
+            max_expansion: 71 * 14,
+            ..DecodeLimits::DEFAULT
+        };
+        let message = [
+            &[0x80 | 23, elements, 0, 0, 0],
+            vec![0; usize::from(elements)].as_slice(),
+        ]
+        .concat();
+        assert_eq!(Variant::decode(&mut Decoder::new(&message, limits)).is_ok(), fits);
+        assert_eq!(
+            VariantRef::decode_ref(&mut Decoder::new(&message, limits)).is_ok(),
+            fits
+        );
+    }
+}
+
 #[test]
 fn limits_are_exact() {
     let limits = DecodeLimits {
@@ -177,6 +212,7 @@ fn limits_are_exact() {
         max_byte_string_length: 4,
         max_array_length: 5,
         max_depth: 2,
+        max_expansion: 1_000,
     };
     let with = |value: &Variant| Variant::decode(&mut Decoder::new(&encode(value), limits));
     let view = |value: &Variant| VariantRef::decode_ref(&mut Decoder::new(&encode(value), limits)).map(drop);

@@ -1,4 +1,5 @@
 //! Every value survives the wire, and every truncated message is an error.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

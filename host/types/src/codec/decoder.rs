@@ -9,6 +9,7 @@ pub struct Decoder<'a> {
     total: usize,
     limits: DecodeLimits,
     depth: u32,
+    expansion: u32,
 }
 
 impl<'a> Decoder<'a> {
@@ -28,6 +29,7 @@ impl<'a> Decoder<'a> {
             total: bytes.len(),
             limits,
             depth,
+            expansion: 0,
         }
     }
 
@@ -273,6 +275,18 @@ impl<'a> Decoder<'a> {
         let result = read(self);
         self.depth -= 1;
         result
+    }
+
+    /// Accounts for `count` elements of an array that take `in_memory` bytes each, and at least `on_wire` of the message.
+    #[inline]
+    pub(crate) fn expand(&mut self, count: usize, in_memory: usize, on_wire: usize) -> Result<(), DecodeError> {
+        let bytes = count.saturating_mul(in_memory.saturating_sub(on_wire));
+        let expansion = u32::try_from(bytes).unwrap_or(u32::MAX).saturating_add(self.expansion);
+        if expansion > self.limits.max_expansion {
+            return Err(DecodeError::LimitExceeded("memory"));
+        }
+        self.expansion = expansion;
+        Ok(())
     }
 
     /// Reads `count` fixed-size values as one block.

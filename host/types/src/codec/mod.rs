@@ -54,8 +54,9 @@ pub trait BinaryDecode: Sized {
     #[doc(hidden)]
     fn decode_vec(d: &mut Decoder<'_>, count: usize) -> Result<Vec<Self>, DecodeError> {
         // The first allocation is no larger than what remains of the message: later growth follows values that were really there.
-        let per_value = std::mem::size_of::<Self>().max(1);
-        let affordable = (d.remaining() / per_value).max(4);
+        let per_value = std::mem::size_of::<Self>();
+        d.expand(count, per_value, Self::MIN_SIZE)?;
+        let affordable = (d.remaining() / per_value.max(1)).max(4);
         let mut values = Vec::with_capacity(count.min(affordable));
         for _ in 0..count {
             values.push(Self::decode(d)?);

@@ -1,8 +1,9 @@
 //! Checks values and moves past them without building them. Accepts exactly what the decoders accept, and counts nesting as they do.
 
 use crate::builtin::{
-    ARRAY_BIT, BINARY_BODY, BuiltInType, DIMENSIONS_BIT, LocalizedText, NO_BODY, NodeIdRef, RESERVED_TYPES, TYPE_BITS,
-    XML_BODY, check_dimensions, data_value_mask, diagnostic_info_mask, element_type,
+    ARRAY_BIT, BINARY_BODY, BuiltInType, ByteString, DIMENSIONS_BIT, DataValue, DiagnosticInfo, ExpandedNodeId,
+    ExtensionObject, LocalizedText, NO_BODY, NodeId, NodeIdRef, QualifiedName, RESERVED_TYPES, TYPE_BITS, UaString,
+    Variant, XML_BODY, check_dimensions, data_value_mask, diagnostic_info_mask, element_type,
 };
 use crate::codec::{DecodeError, Decoder};
 
@@ -129,12 +130,30 @@ fn min_size(id: BuiltInType) -> usize {
     }
 }
 
+/// What one element takes when it is decoded; only types that are larger in memory than on the wire matter.
+fn in_memory(id: BuiltInType) -> usize {
+    match id {
+        BuiltInType::String | BuiltInType::XmlElement => size_of::<UaString>(),
+        BuiltInType::ByteString => size_of::<ByteString>(),
+        BuiltInType::NodeId => size_of::<NodeId>(),
+        BuiltInType::ExpandedNodeId => size_of::<ExpandedNodeId>(),
+        BuiltInType::QualifiedName => size_of::<QualifiedName>(),
+        BuiltInType::LocalizedText => size_of::<LocalizedText>(),
+        BuiltInType::ExtensionObject => size_of::<ExtensionObject>(),
+        BuiltInType::DataValue => size_of::<DataValue>(),
+        BuiltInType::Variant => size_of::<Variant>(),
+        BuiltInType::DiagnosticInfo => size_of::<DiagnosticInfo>(),
+        _ => 0,
+    }
+}
+
 fn elements(id: BuiltInType, d: &mut Decoder<'_>) -> Result<usize, DecodeError> {
     let count = d.array_length(min_size(id))?.unwrap_or(0);
     if let Some(size) = id.fixed_size() {
         bytes(d, count.checked_mul(size).ok_or(DecodeError::Truncated)?)?;
         return Ok(count);
     }
+    d.expand(count, in_memory(id), min_size(id))?;
     for _ in 0..count {
         value(id, d)?;
     }

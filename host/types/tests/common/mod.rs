@@ -1,5 +1,5 @@
 //! Strategies for every built-in type, and the checks that all of them have to pass.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use backplane_types::{
     Array, ArrayValues, BinaryDecode, BinaryEncode, ByteString, DataValue, DateTime, DecodeError, DecodeLimits,
