@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
 
 use arc_swap::ArcSwapOption;
-use backplane_types::{BinaryEncode, DataValue, DateTime, Encoder, StatusCode, Variant};
+use backplane_types::{BuiltInType, DataValue, DataValueHead, DateTime, Encoder, StatusCode, Variant};
 
 use crate::timestamps::Stamps;
 
@@ -70,15 +70,19 @@ impl Look {
     }
 
     fn picoseconds(&self) -> Option<u16> {
-        self.large.as_ref().and_then(|guard| guard.as_ref().and_then(|large| large.source_picoseconds))
+        self.large
+            .as_ref()
+            .and_then(|guard| guard.as_ref().and_then(|large| large.source_picoseconds))
     }
 
-    fn source(&self) -> Option<DateTime> {
-        (self.flags & FLAG_SOURCE != 0).then_some(DateTime(self.source))
-    }
-
-    fn server(&self) -> Option<DateTime> {
-        (self.flags & FLAG_SERVER != 0).then_some(DateTime(self.server))
+    fn head(&self) -> DataValueHead {
+        DataValueHead {
+            status: self.status,
+            source_timestamp: (self.flags & FLAG_SOURCE != 0).then_some(DateTime::from_ticks(self.source)),
+            source_picoseconds: self.picoseconds(),
+            server_timestamp: (self.flags & FLAG_SERVER != 0).then_some(DateTime::from_ticks(self.server)),
+            server_picoseconds: None,
+        }
     }
 }
 
@@ -92,13 +96,20 @@ impl ValueCell {
     /// A cell that nobody has written yet: reads answer `BadWaitingForInitialData`.
     #[must_use]
     pub fn waiting() -> Self {
-        Self::declared(DataValue { status: Some(StatusCode::BAD_WAITING_FOR_INITIAL_DATA), ..DataValue::default() })
+        Self::declared(DataValue {
+            status: Some(StatusCode::BAD_WAITING_FOR_INITIAL_DATA),
+            ..DataValue::default()
+        })
     }
 
     /// A cell with a first value, as the declaration of a node gives it. An empty value with a good status counts as "no value yet".
     #[must_use]
     pub fn new(value: DataValue) -> Self {
-        if is_nothing(&value) { Self::waiting() } else { Self::declared(value) }
+        if is_nothing(&value) {
+            Self::waiting()
+        } else {
+            Self::declared(value)
+        }
     }
 
     fn declared(value: DataValue) -> Self {
@@ -129,12 +140,13 @@ impl ValueCell {
     #[must_use]
     pub fn read_versioned(&self) -> (u64, DataValue) {
         let look = self.look();
+        let head = look.head();
         let value = DataValue {
             value: look.variant(),
-            status: (look.status != StatusCode::GOOD).then_some(look.status),
-            source_timestamp: look.source(),
-            source_picoseconds: look.picoseconds(),
-            server_timestamp: look.server(),
+            status: (head.status != StatusCode::GOOD).then_some(head.status),
+            source_timestamp: head.source_timestamp,
+            source_picoseconds: head.source_picoseconds,
+            server_timestamp: head.server_timestamp,
             server_picoseconds: None,
         };
         (look.sequence >> 1, value)
@@ -187,8 +199,9 @@ impl ValueCell {
         let sequence = self.begin();
         let old = self.head.load(Ordering::Relaxed);
         let flags = flags_of(old) | FLAG_DEGRADED | FLAG_SERVER;
-        self.head.store(head(kind_of(old), flags, Some(status)), Ordering::Relaxed);
-        self.server.store(now.0, Ordering::Relaxed);
+        self.head
+            .store(head(kind_of(old), flags, Some(status)), Ordering::Relaxed);
+        self.server.store(now.ticks(), Ordering::Relaxed);
         self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
@@ -209,37 +222,30 @@ impl ValueCell {
     /// reported by exception is known to be accurate for as long as nothing else is reported (7.11.4).
     pub fn encode(&self, encoder: &mut Encoder<'_>, stamps: Stamps) {
         let look = self.look();
-        let server = if look.status.is_bad() { look.server().unwrap_or(stamps.now()) } else { stamps.now() };
-        let source = if stamps.source() { look.source() } else { None };
-        let picoseconds = if source.is_some() { look.picoseconds() } else { None };
-        let has_value = !look.status.is_bad() && look.kind != KIND_EMPTY;
-        let mut mask = 0u8;
-        mask |= u8::from(has_value);
-        mask |= u8::from(look.status != StatusCode::GOOD) << 1;
-        mask |= u8::from(source.is_some()) << 2;
-        mask |= u8::from(stamps.server()) << 3;
-        mask |= u8::from(picoseconds.is_some()) << 4;
-        encoder.u8(mask);
-        if has_value {
-            match &look.large {
-                Some(guard) => match guard.as_ref() {
-                    Some(large) => large.value.encode(encoder),
-                    None => encoder.u8(0),
-                },
-                None => unpack(look.kind, look.bits).encode(encoder),
+        let head = stamps.head(&look.head());
+        if look.status.is_bad() || look.kind == KIND_EMPTY {
+            encoder.data_value::<Variant>(&head, None);
+            return;
+        }
+        match &look.large {
+            Some(guard) => encoder.data_value(&head, guard.as_ref().map(|large| &large.value)),
+            None => {
+                let write = BuiltInType::from_id(look.kind)
+                    .map(|kind| move |encoder: &mut Encoder<'_>| encoder.variant_bits(kind, look.bits));
+                encoder.data_value_with(&head, write);
             }
         }
-        if look.status != StatusCode::GOOD {
-            encoder.u32(look.status.0);
-        }
-        if let Some(time) = source {
-            encoder.i64(time.0);
-        }
-        if let Some(fraction) = picoseconds {
-            encoder.u16(fraction);
-        }
-        if stamps.server() {
-            encoder.i64(server.0);
+    }
+
+    /// Hands the value, without a copy of it, and the rest of the DataValue to a function.
+    pub fn inspect<T>(&self, look_at: impl FnOnce(&Variant, &DataValueHead) -> T) -> T {
+        let look = self.look();
+        match &look.large {
+            Some(guard) => look_at(
+                guard.as_ref().map_or(&Variant::Empty, |large| &large.value),
+                &look.head(),
+            ),
+            None => look_at(&unpack(look.kind, look.bits), &look.head()),
         }
     }
 
@@ -278,7 +284,10 @@ impl ValueCell {
         loop {
             let sequence = self.sequence.load(Ordering::Relaxed);
             if sequence & 1 == 0
-                && self.sequence.compare_exchange_weak(sequence, sequence | 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+                && self
+                    .sequence
+                    .compare_exchange_weak(sequence, sequence | 1, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
             {
                 // The odd number must be visible before any of the stores that follow.
                 fence(Ordering::Release);
@@ -324,8 +333,16 @@ fn flags_of(head: u64) -> u8 {
 }
 
 fn time_flags(value: &DataValue) -> u8 {
-    let source = if value.source_timestamp.is_some() { FLAG_SOURCE } else { 0 };
-    let server = if value.server_timestamp.is_some() { FLAG_SERVER } else { 0 };
+    let source = if value.source_timestamp.is_some() {
+        FLAG_SOURCE
+    } else {
+        0
+    };
+    let server = if value.server_timestamp.is_some() {
+        FLAG_SERVER
+    } else {
+        0
+    };
     source | server
 }
 
@@ -346,15 +363,23 @@ struct Packed {
 impl Packed {
     fn new(value: DataValue, flags: u8) -> Self {
         let flags = flags | time_flags(&value);
-        let small = if value.source_picoseconds.is_none() { pack(&value.value) } else { None };
+        let small = if value.source_picoseconds.is_none() {
+            pack(&value.value)
+        } else {
+            None
+        };
         let (kind, bits) = small.unwrap_or((KIND_LARGE, 0));
-        let large = (kind == KIND_LARGE)
-            .then(|| Arc::new(Large { value: value.value, source_picoseconds: value.source_picoseconds }));
+        let large = (kind == KIND_LARGE).then(|| {
+            Arc::new(Large {
+                value: value.value,
+                source_picoseconds: value.source_picoseconds,
+            })
+        });
         Self {
             head: head(kind, flags, value.status),
             bits,
-            source: value.source_timestamp.map_or(0, |time| time.0),
-            server: value.server_timestamp.map_or(0, |time| time.0),
+            source: value.source_timestamp.map_or(0, DateTime::ticks),
+            server: value.server_timestamp.map_or(0, DateTime::ticks),
             large,
         }
     }
@@ -362,41 +387,15 @@ impl Packed {
 
 /// Kind and bits of a value that fits into the cell.
 fn pack(value: &Variant) -> Option<(u8, u64)> {
-    Some(match value {
-        Variant::Empty => (KIND_EMPTY, 0),
-        Variant::Boolean(v) => (1, u64::from(*v)),
-        Variant::SByte(v) => (2, *v as u64),
-        Variant::Byte(v) => (3, u64::from(*v)),
-        Variant::Int16(v) => (4, *v as u64),
-        Variant::UInt16(v) => (5, u64::from(*v)),
-        Variant::Int32(v) => (6, *v as u64),
-        Variant::UInt32(v) => (7, u64::from(*v)),
-        Variant::Int64(v) => (8, *v as u64),
-        Variant::UInt64(v) => (9, *v),
-        Variant::Float(v) => (10, u64::from(v.to_bits())),
-        Variant::Double(v) => (11, v.to_bits()),
-        Variant::DateTime(v) => (13, v.0 as u64),
-        Variant::StatusCode(v) => (19, u64::from(v.0)),
-        _ => return None,
-    })
+    match value {
+        Variant::Empty => Some((KIND_EMPTY, 0)),
+        other => other.to_bits().map(|(kind, bits)| (kind.id(), bits)),
+    }
 }
 
 /// The inverse of [`pack`] for values inside the cell.
 fn unpack(kind: u8, bits: u64) -> Variant {
-    match kind {
-        1 => Variant::Boolean(bits != 0),
-        2 => Variant::SByte(bits as i8),
-        3 => Variant::Byte(bits as u8),
-        4 => Variant::Int16(bits as i16),
-        5 => Variant::UInt16(bits as u16),
-        6 => Variant::Int32(bits as i32),
-        7 => Variant::UInt32(bits as u32),
-        8 => Variant::Int64(bits as i64),
-        9 => Variant::UInt64(bits),
-        10 => Variant::Float(f32::from_bits(bits as u32)),
-        11 => Variant::Double(f64::from_bits(bits)),
-        13 => Variant::DateTime(DateTime(bits as i64)),
-        19 => Variant::StatusCode(StatusCode(bits as u32)),
-        _ => Variant::Empty,
-    }
+    BuiltInType::from_id(kind)
+        .and_then(|kind| Variant::from_bits(kind, bits))
+        .unwrap_or(Variant::Empty)
 }

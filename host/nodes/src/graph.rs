@@ -54,13 +54,23 @@ pub(crate) struct Graph {
     /// By node: the parts that refer to it from outside its own model.
     overlay: HashMap<NodeKey, Vec<u32>>,
     pub(crate) known: Known,
-    max_type_depth: u32,
+    pub(crate) max_type_depth: u32,
 }
 
 impl Graph {
     pub(crate) fn new(models: &[Arc<Model>], max_type_depth: u32) -> Self {
-        let parts = models.iter().map(|model| Part { model: Arc::clone(model), links: Vec::new() }).collect();
-        let mut graph = Self { parts, max_type_depth, ..Self::default() };
+        let parts = models
+            .iter()
+            .map(|model| Part {
+                model: Arc::clone(model),
+                links: Vec::new(),
+            })
+            .collect();
+        let mut graph = Self {
+            parts,
+            max_type_depth,
+            ..Self::default()
+        };
         graph.route();
         graph.link();
         let standard = |id| graph.find(&NodeId::numeric(0, id));
@@ -89,8 +99,11 @@ impl Graph {
     }
 
     fn link(&mut self) {
-        let links: Vec<Vec<Option<NodeKey>>> =
-            self.parts.iter().map(|part| part.model.foreign.iter().map(|id| self.find(id)).collect()).collect();
+        let links: Vec<Vec<Option<NodeKey>>> = self
+            .parts
+            .iter()
+            .map(|part| part.model.foreign.iter().map(|id| self.find(id)).collect())
+            .collect();
         for (part, links) in self.parts.iter_mut().zip(links) {
             part.links = links;
         }
@@ -111,12 +124,22 @@ impl Graph {
 
     pub(crate) fn find(&self, id: &NodeId) -> Option<NodeKey> {
         let route = self.routes.get(usize::from(id.namespace))?;
-        route.iter().find_map(|slot| Some(NodeKey { slot: *slot, handle: self.part(*slot)?.model.handle(id)? }))
+        route.iter().find_map(|slot| {
+            Some(NodeKey {
+                slot: *slot,
+                handle: self.part(*slot)?.model.handle(id)?,
+            })
+        })
     }
 
     pub(crate) fn find_ref(&self, id: NodeIdRef<'_>) -> Option<NodeKey> {
         let route = self.routes.get(usize::from(id.namespace))?;
-        route.iter().find_map(|slot| Some(NodeKey { slot: *slot, handle: self.part(*slot)?.model.handle_ref(id)? }))
+        route.iter().find_map(|slot| {
+            Some(NodeKey {
+                slot: *slot,
+                handle: self.part(*slot)?.model.handle_ref(id)?,
+            })
+        })
     }
 
     pub(crate) fn node(&self, key: NodeKey) -> Option<&Node> {
@@ -144,7 +167,27 @@ impl Graph {
     pub(crate) fn edges(&self, key: NodeKey, position: usize) -> Edges<'_> {
         let own = self.node(key).map_or(&[][..], |node| node.references.as_slice());
         let outside = self.overlay.get(&key).map_or(&[][..], Vec::as_slice);
-        Edges { graph: self, key, own, outside, position, block: 0, before: own.len() }
+        Edges {
+            graph: self,
+            key,
+            own,
+            outside,
+            position,
+            block: 0,
+            before: own.len(),
+        }
+    }
+
+    /// No node has more references than this: the positions of [`Graph::edges`] are below it.
+    pub(crate) fn edge_bound(&self, key: NodeKey) -> usize {
+        let Some(node) = self.node(key) else { return 0 };
+        let outside = self.overlay.get(&key).map_or(&[][..], Vec::as_slice);
+        let exports = |slot: &u32| {
+            self.part(*slot)
+                .and_then(|part| part.model.exports.get(&node.id))
+                .map_or(0, |exports| exports.len())
+        };
+        node.references.len().saturating_add(outside.iter().map(exports).sum())
     }
 
     /// The target of the first reference of a kind and direction, when that reference is kept first (see `Node::references`).
@@ -204,7 +247,10 @@ impl Graph {
 /// The rule of a data type of namespace 0 that has one of its own.
 pub(crate) fn standard_rule(id: &NodeId) -> Option<TypeRule> {
     match id {
-        NodeId { namespace: 0, identifier: backplane_types::Identifier::Numeric(number) } => TypeRule::of_standard_type(*number),
+        NodeId {
+            namespace: 0,
+            identifier: backplane_types::Identifier::Numeric(number),
+        } => TypeRule::of_standard_type(*number),
         _ => None,
     }
 }
@@ -252,8 +298,18 @@ impl Iterator for Edges<'_> {
             let position = self.position;
             self.position += 1;
             if let Some(kind) = self.graph.follow(slot, export.kind) {
-                let target = NodeKey { slot, handle: export.source };
-                return Some((position, Edge { kind, forward: !export.forward, target }));
+                let target = NodeKey {
+                    slot,
+                    handle: export.source,
+                };
+                return Some((
+                    position,
+                    Edge {
+                        kind,
+                        forward: !export.forward,
+                        target,
+                    },
+                ));
             }
         }
     }

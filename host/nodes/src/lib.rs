@@ -4,21 +4,32 @@
 //! Write, Browse, BrowseNext, TranslateBrowsePathsToNodeIds, RegisterNodes and Call. It must not know sessions, channels, executors or clocks: who
 //! asks and what time it is come in with each request.
 
+mod attribute;
 pub mod cell;
+mod generated;
 mod graph;
 pub mod limits;
 pub mod manager;
 pub mod model;
 pub mod namespace;
+mod nodeset;
 pub mod ns0;
+mod rights;
+pub mod services;
+mod source;
 pub mod space;
+mod structure;
 pub mod timestamps;
 pub mod typing;
+pub mod units;
 
 pub use cell::ValueCell;
 pub use limits::Limits;
-pub use manager::{BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, Role, WriteOperation, Writes};
+pub use manager::{
+    BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, Role, WriteOperation, Writes,
+};
 pub use model::{ChangeError, MethodArgument, Model, ModelBuilder};
 pub use namespace::NamespaceTable;
+pub use source::ReadSource;
 pub use space::{AddressSpace, AttachError, ManagerId, Snapshot, UpdateError};
 pub use timestamps::Stamps;

@@ -48,7 +48,7 @@ impl Caller {
             roles: Arc::from([]),
             locales: Arc::from([]),
             isolation_owner: Arc::from(""),
-            security_mode: MessageSecurityMode::None,
+            security_mode: MessageSecurityMode::NONE,
         }
     }
 }
@@ -81,7 +81,10 @@ pub struct Fault {
 impl Fault {
     /// A fault with a reason for the log.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into() }
+        Self {
+            status,
+            detail: detail.into(),
+        }
     }
 }
 
@@ -142,13 +145,28 @@ pub trait NodeManager: Send + Sync {
     fn facets(&self) -> Facets;
 
     /// Reads on-demand variables. `max_age` in ms.
-    fn read<'a>(&'a self, call: &'a CallContext, tags: &'a [u32], max_age: f64) -> BoxFuture<'a, Result<Vec<DataValue>, Fault>>;
+    fn read<'a>(
+        &'a self,
+        call: &'a CallContext,
+        tags: &'a [u32],
+        max_age: f64,
+    ) -> BoxFuture<'a, Result<Vec<DataValue>, Fault>>;
 
     /// Writes variables. A good status lets the host publish the written value, unless another one came during the call.
-    fn write<'a>(&'a self, call: &'a CallContext, writes: Vec<WriteOperation>) -> BoxFuture<'a, Result<Vec<StatusCode>, Fault>>;
+    fn write<'a>(
+        &'a self,
+        call: &'a CallContext,
+        writes: Vec<WriteOperation>,
+    ) -> BoxFuture<'a, Result<Vec<StatusCode>, Fault>>;
 
     /// Calls one method on an object.
-    fn call<'a>(&'a self, call: &'a CallContext, object: &'a NodeId, tag: u32, inputs: Vec<Variant>) -> BoxFuture<'a, Result<CallOutcome, Fault>>;
+    fn call<'a>(
+        &'a self,
+        call: &'a CallContext,
+        object: &'a NodeId,
+        tag: u32,
+        inputs: Vec<Variant>,
+    ) -> BoxFuture<'a, Result<CallOutcome, Fault>>;
 
     /// It broke the rules above (too few results, wrong types). For logs, metrics and supervision.
     fn misbehaved(&self, detail: &str);

@@ -26,7 +26,10 @@ impl NamespaceTable {
                 uris.push(UaString::from(uri.as_str()));
             }
         }
-        Self { uris: ArcSwap::from_pointee(uris), limit }
+        Self {
+            uris: ArcSwap::from_pointee(uris),
+            limit,
+        }
     }
 
     /// The index of a URI, which is added when it is new.

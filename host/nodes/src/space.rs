@@ -39,14 +39,22 @@ pub struct Snapshot {
 
 impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").field("epoch", &self.epoch).field("managers", &self.attached.len()).finish_non_exhaustive()
+        f.debug_struct("Snapshot")
+            .field("epoch", &self.epoch)
+            .field("managers", &self.attached.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl Snapshot {
     fn new(epoch: u64, attached: Vec<Attached>, limits: Limits) -> Self {
         let models: Vec<Arc<Model>> = attached.iter().map(|entry| Arc::clone(&entry.model)).collect();
-        Self { epoch, graph: Arc::new(Graph::new(&models, limits.max_type_depth)), attached, limits }
+        Self {
+            epoch,
+            graph: Arc::new(Graph::new(&models, limits.max_type_depth)),
+            attached,
+            limits,
+        }
     }
 
     /// The number of this structure; another structure has another number.
@@ -76,13 +84,19 @@ impl Snapshot {
     /// The manager with this id.
     #[must_use]
     pub fn manager(&self, id: ManagerId) -> Option<&Arc<dyn NodeManager>> {
-        self.attached.iter().find(|entry| entry.id == id).map(|entry| &entry.manager)
+        self.attached
+            .iter()
+            .find(|entry| entry.id == id)
+            .map(|entry| &entry.manager)
     }
 
     /// The model of a manager.
     #[must_use]
     pub fn model(&self, id: ManagerId) -> Option<&Arc<Model>> {
-        self.attached.iter().find(|entry| entry.id == id).map(|entry| &entry.model)
+        self.attached
+            .iter()
+            .find(|entry| entry.id == id)
+            .map(|entry| &entry.model)
     }
 
     /// The manager that a node belongs to.
@@ -155,7 +169,9 @@ pub struct AddressSpace {
 
 impl std::fmt::Debug for AddressSpace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AddressSpace").field("snapshot", &self.snapshot.load()).finish_non_exhaustive()
+        f.debug_struct("AddressSpace")
+            .field("snapshot", &self.snapshot.load())
+            .finish_non_exhaustive()
     }
 }
 
@@ -216,7 +232,11 @@ impl AddressSpace {
         let id = ManagerId(self.next_manager.fetch_add(1, Ordering::Relaxed));
         let model = Arc::new(model);
         let mut attached = old.attached.clone();
-        attached.push(Attached { id, manager, model: Arc::clone(&model) });
+        attached.push(Attached {
+            id,
+            manager,
+            model: Arc::clone(&model),
+        });
         self.swap(&old, attached);
         Ok((id, model))
     }
@@ -227,14 +247,26 @@ impl AddressSpace {
     ///
     /// # Errors
     /// See [`AttachError`]; then nothing has changed.
-    pub fn replace(&self, id: ManagerId, manager: Arc<dyn NodeManager>, model: Model) -> Result<Arc<Model>, AttachError> {
+    pub fn replace(
+        &self,
+        id: ManagerId,
+        manager: Arc<dyn NodeManager>,
+        model: Model,
+    ) -> Result<Arc<Model>, AttachError> {
         let _changing = self.changing.lock();
         let old = self.snapshot.load_full();
         let mut attached = old.attached.clone();
-        let entry = attached.iter_mut().find(|entry| entry.id == id).ok_or(AttachError::Unknown)?;
+        let entry = attached
+            .iter_mut()
+            .find(|entry| entry.id == id)
+            .ok_or(AttachError::Unknown)?;
         no_duplicates(&old, Some(id), &model)?;
         let model = Arc::new(adopt_cells(model, &entry.model));
-        *entry = Attached { id, manager, model: Arc::clone(&model) };
+        *entry = Attached {
+            id,
+            manager,
+            model: Arc::clone(&model),
+        };
         self.swap(&old, attached);
         Ok(model)
     }
@@ -247,7 +279,10 @@ impl AddressSpace {
         let _changing = self.changing.lock();
         let old = self.snapshot.load_full();
         let mut attached = old.attached.clone();
-        let entry = attached.iter_mut().find(|entry| entry.id == id).ok_or(AttachError::Unknown)?;
+        let entry = attached
+            .iter_mut()
+            .find(|entry| entry.id == id)
+            .ok_or(AttachError::Unknown)?;
         let changed = entry.model.changed(steps, &old)?;
         no_duplicates(&old, Some(id), &changed)?;
         let model = Arc::new(changed);
@@ -279,18 +314,29 @@ impl AddressSpace {
     }
 
     fn swap(&self, old: &Snapshot, attached: Vec<Attached>) {
-        self.snapshot.store(Arc::new(Snapshot::new(old.epoch.wrapping_add(1), attached, self.limits)));
+        self.snapshot.store(Arc::new(Snapshot::new(
+            old.epoch.wrapping_add(1),
+            attached,
+            self.limits,
+        )));
     }
 }
 
 /// Looks for nodes of `model` that a manager other than `own` has.
 fn no_duplicates(snapshot: &Snapshot, own: Option<ManagerId>, model: &Model) -> Result<(), AttachError> {
     for other in snapshot.attached.iter().filter(|entry| Some(entry.id) != own) {
-        if !model.namespaces.keys().any(|namespace| other.model.namespaces.contains_key(namespace)) {
+        if !model
+            .namespaces
+            .keys()
+            .any(|namespace| other.model.namespaces.contains_key(namespace))
+        {
             continue;
         }
         if let Some((_, node)) = model.nodes.iter().find(|(_, node)| other.model.contains(&node.id)) {
-            return Err(AttachError::Duplicate { node: node.id.clone(), owner: other.manager.name().to_owned() });
+            return Err(AttachError::Duplicate {
+                node: node.id.clone(),
+                owner: other.manager.name().to_owned(),
+            });
         }
     }
     Ok(())
@@ -301,8 +347,16 @@ fn adopt_cells(mut model: Model, old: &Model) -> Model {
     let mut adopted = Vec::new();
     for (handle, node) in model.nodes.iter() {
         let Some(fresh) = node.variable() else { continue };
-        let Source::Cell(fresh_cell) = &fresh.source else { continue };
-        let Some(before) = old.handle(&node.id).and_then(|handle| old.nodes.get(handle)).and_then(Node::variable) else { continue };
+        let Source::Cell(fresh_cell) = &fresh.source else {
+            continue;
+        };
+        let Some(before) = old
+            .handle(&node.id)
+            .and_then(|handle| old.nodes.get(handle))
+            .and_then(Node::variable)
+        else {
+            continue;
+        };
         let Source::Cell(cell) = &before.source else { continue };
         if Arc::ptr_eq(cell, fresh_cell) {
             continue;
@@ -316,7 +370,11 @@ fn adopt_cells(mut model: Model, old: &Model) -> Model {
         adopted.push((handle, Arc::clone(cell)));
     }
     for (handle, cell) in adopted {
-        if let Some(Node { body: Body::Variable(variable), .. }) = model.nodes.get_mut(handle) {
+        if let Some(Node {
+            body: Body::Variable(variable),
+            ..
+        }) = model.nodes.get_mut(handle)
+        {
             variable.source = Source::Cell(cell);
         }
     }
@@ -339,6 +397,8 @@ impl Snapshot {
             });
             at = next.ok_or(StatusCode::BAD_NO_MATCH)?.1.target;
         }
-        self.node(at).map(|node| node.id.clone()).ok_or(StatusCode::BAD_NO_MATCH)
+        self.node(at)
+            .map(|node| node.id.clone())
+            .ok_or(StatusCode::BAD_NO_MATCH)
     }
 }

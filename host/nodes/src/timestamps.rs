@@ -1,6 +1,6 @@
 //! Which times a response carries. Owns nothing else; the present is passed in.
 
-use backplane_types::{DateTime, Now, StatusCode};
+use backplane_types::{DataValueHead, DateTime, Now, StatusCode};
 
 /// TimestampsToReturn (Part 4, 7.40), checked, with the present time.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,11 @@ impl Stamps {
     /// Both times, the present being `now`.
     #[must_use]
     pub fn both(now: Now) -> Self {
-        Self { source: true, server: true, now: now.utc }
+        Self {
+            source: true,
+            server: true,
+            now: now.utc,
+        }
     }
 
     /// From the enumeration on the wire: 0 Source, 1 Server, 2 Both, 3 Neither.
@@ -29,7 +33,47 @@ impl Stamps {
             3 => (false, false),
             _ => return Err(StatusCode::BAD_TIMESTAMPS_TO_RETURN_INVALID),
         };
-        Ok(Self { source, server, now: now.utc })
+        Ok(Self {
+            source,
+            server,
+            now: now.utc,
+        })
+    }
+
+    /// What of a DataValue's status and times goes out. The server time of what is not bad is the present: see [`crate::ValueCell::encode`].
+    #[must_use]
+    pub fn head(self, head: &DataValueHead) -> DataValueHead {
+        let server = if head.status.is_bad() {
+            head.server_timestamp.unwrap_or(self.now)
+        } else {
+            self.now
+        };
+        DataValueHead {
+            status: head.status,
+            source_timestamp: head.source_timestamp.filter(|_| self.source),
+            source_picoseconds: head.source_picoseconds.filter(|_| self.source),
+            server_timestamp: Some(server).filter(|_| self.server),
+            server_picoseconds: None,
+        }
+    }
+
+    /// Status and times of an answer that has no value: a refusal, or an attribute other than Value.
+    #[must_use]
+    pub fn plain(self, status: StatusCode) -> DataValueHead {
+        DataValueHead {
+            status,
+            server_timestamp: Some(self.now).filter(|_| self.server),
+            ..DataValueHead::default()
+        }
+    }
+
+    /// Status and times of a refusal to read a value: it has both times, if they are asked for.
+    #[must_use]
+    pub fn refused(self, status: StatusCode) -> DataValueHead {
+        DataValueHead {
+            source_timestamp: Some(self.now).filter(|_| self.source),
+            ..self.plain(status)
+        }
     }
 
     /// Whether the source time is wanted.

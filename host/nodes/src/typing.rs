@@ -31,6 +31,12 @@ impl TypeRule {
         }
     }
 
+    /// Whether values are numbers (Boolean and enumerations are not).
+    #[must_use]
+    pub fn is_number(self) -> bool {
+        (2..=11).contains(&self.0) || (26..=28).contains(&self.0)
+    }
+
     /// Whether one value of the built-in type `built_in` fits.
     #[must_use]
     pub fn accepts(self, built_in: BuiltInType) -> bool {
@@ -76,7 +82,11 @@ pub fn dimensions_of(value: &Variant) -> u32 {
 pub fn fit(value: Variant, rule: TypeRule, rank: i32, dimensions: &[u32]) -> Result<Variant, StatusCode> {
     let value = adapt_bytes(value, rule, rank);
     let Some(built_in) = value.built_in_type() else {
-        return if rule == TypeRule::ANY { Ok(value) } else { Err(StatusCode::BAD_TYPE_MISMATCH) };
+        return if rule == TypeRule::ANY {
+            Ok(value)
+        } else {
+            Err(StatusCode::BAD_TYPE_MISMATCH)
+        };
     };
     if !elements_fit(&value, built_in, rule) || !rank_fits(rank, dimensions_of(&value)) {
         return Err(StatusCode::BAD_TYPE_MISMATCH);
@@ -93,9 +103,14 @@ fn elements_fit(value: &Variant, built_in: BuiltInType, rule: TypeRule) -> bool 
         return true;
     }
     let Variant::Array(array) = value else { return false };
-    let ArrayValues::Variant(elements) = &array.values else { return false };
+    let ArrayValues::Variant(elements) = &array.values else {
+        return false;
+    };
     let is_family = matches!(rule, TypeRule::NUMBER | TypeRule::INTEGER | TypeRule::UNSIGNED);
-    is_family && elements.iter().all(|element| element.built_in_type().is_some_and(|kind| rule.accepts(kind)) && dimensions_of(element) == 0)
+    is_family
+        && elements.iter().all(|element| {
+            element.built_in_type().is_some_and(|kind| rule.accepts(kind)) && dimensions_of(element) == 0
+        })
 }
 
 fn lengths_fit(array: &Array, declared: &[u32]) -> Result<(), StatusCode> {
@@ -106,20 +121,43 @@ fn lengths_fit(array: &Array, declared: &[u32]) -> Result<(), StatusCode> {
     } else {
         array.dimensions.iter().copied().zip(declared).any(exceeds)
     };
-    if too_long { Err(StatusCode::BAD_OUT_OF_RANGE) } else { Ok(()) }
+    if too_long {
+        Err(StatusCode::BAD_OUT_OF_RANGE)
+    } else {
+        Ok(())
+    }
 }
 
-fn adapt_bytes(value: Variant, rule: TypeRule, rank: i32) -> Variant {
+/// A ByteString for a Byte array, and the reverse, where the declaration asks for the other one.
+pub(crate) fn adapt_bytes(value: Variant, rule: TypeRule, rank: i32) -> Variant {
     let wants_array = rule == TypeRule(BuiltInType::Byte as u8) && rank_fits(rank, 1) && !rank_fits(rank, 0);
     let wants_string = rule == TypeRule(BuiltInType::ByteString as u8) && rank_fits(rank, 0);
     match value {
-        Variant::ByteString(bytes) if wants_array => {
-            Variant::from(Array { values: ArrayValues::Byte(bytes.bytes().to_vec()), dimensions: Vec::new() })
-        }
+        Variant::ByteString(bytes) if wants_array => Variant::from(Array {
+            values: ArrayValues::Byte(bytes.bytes().to_vec()),
+            dimensions: Vec::new(),
+        }),
         Variant::Array(array) if wants_string && array.dimensions.is_empty() => match array.values {
             ArrayValues::Byte(bytes) => Variant::ByteString(ByteString::from(bytes)),
-            values => Variant::from(Array { values, dimensions: array.dimensions }),
+            values => Variant::from(Array {
+                values,
+                dimensions: array.dimensions,
+            }),
         },
         other => other,
     }
+}
+
+/// Checks numbers against a range, such as InstrumentRange (Part 8, 5.3.2.3).
+///
+/// # Errors
+/// `BadOutOfRange`.
+pub(crate) fn check_limits(value: &Variant, range: Option<(f64, f64)>) -> Result<(), StatusCode> {
+    let Some((low, high)) = range else { return Ok(()) };
+    let outside = |value: &Variant| value.as_f64().is_some_and(|number| !(low..=high).contains(&number));
+    let any = match value {
+        Variant::Array(array) => array.values.iter().any(|element| outside(&element)),
+        scalar => outside(scalar),
+    };
+    if any { Err(StatusCode::BAD_OUT_OF_RANGE) } else { Ok(()) }
 }

@@ -4,7 +4,9 @@
 //! (`Model::changed`, `AddressSpace::update`), so that a step may name nodes that an earlier step of the same list made. It must not know how a
 //! model stores nodes.
 
-use backplane_types::{AttributeId, DataValue, DateTime, ExtensionObject, LocalizedText, NodeId, Now, QualifiedName, StatusCode, Variant};
+use backplane_types::{
+    AttributeId, DataValue, DateTime, ExtensionObject, LocalizedText, NodeId, Now, QualifiedName, StatusCode, Variant,
+};
 
 use crate::limits::Limits;
 use crate::model::node::{LiveFn, LiveValue};
@@ -49,15 +51,37 @@ pub(crate) enum NewSource {
 #[derive(Debug, Clone)]
 pub(crate) enum NewKind {
     Folder,
-    Object { type_definition: NodeId },
-    Variable { tag: u32, data_type: NodeId, type_definition: NodeId, source: NewSource, access: u32 },
-    Property { tag: u32, data_type: NodeId, source: NewSource },
-    Method { tag: u32, inputs: Vec<MethodArgument>, outputs: Vec<MethodArgument> },
+    Object {
+        type_definition: NodeId,
+    },
+    Variable {
+        tag: u32,
+        data_type: NodeId,
+        type_definition: NodeId,
+        source: NewSource,
+        access: u32,
+    },
+    Property {
+        tag: u32,
+        data_type: NodeId,
+        source: NewSource,
+    },
+    Method {
+        tag: u32,
+        inputs: Vec<MethodArgument>,
+        outputs: Vec<MethodArgument>,
+    },
     View,
     ObjectType,
-    VariableType { data_type: NodeId },
-    ReferenceType { inverse: LocalizedText },
-    DataType { definition: Option<ExtensionObject> },
+    VariableType {
+        data_type: NodeId,
+    },
+    ReferenceType {
+        inverse: LocalizedText,
+    },
+    DataType {
+        definition: Option<ExtensionObject>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -71,13 +95,37 @@ pub(crate) struct NewNode {
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Node(Box<NewNode>),
-    OnDemand { id: NodeId, minimum_sampling: f64 },
-    Analog { id: NodeId, low: f64, high: f64, unit: String },
-    Attribute { id: NodeId, attribute: AttributeId, value: Box<Variant> },
-    Reference { source: NodeId, kind: NodeId, forward: bool, target: NodeId },
-    Nodeset { document: Vec<u8> },
-    Bind { id: NodeId, tag: u32 },
-    Remove { id: NodeId },
+    OnDemand {
+        id: NodeId,
+        minimum_sampling: f64,
+    },
+    Analog {
+        id: NodeId,
+        low: f64,
+        high: f64,
+        unit: String,
+    },
+    Attribute {
+        id: NodeId,
+        attribute: AttributeId,
+        value: Box<Variant>,
+    },
+    Reference {
+        source: NodeId,
+        kind: NodeId,
+        forward: bool,
+        target: NodeId,
+    },
+    Nodeset {
+        document: Vec<u8>,
+    },
+    Bind {
+        id: NodeId,
+        tag: u32,
+    },
+    Remove {
+        id: NodeId,
+    },
 }
 
 impl Step {
@@ -125,7 +173,11 @@ impl ModelBuilder {
     /// An empty list. `now` is the time of first values that have none.
     #[must_use]
     pub fn new(limits: Limits, now: Now) -> Self {
-        Self { steps: Vec::new(), limits, now: Some(now.utc) }
+        Self {
+            steps: Vec::new(),
+            limits,
+            now: Some(now.utc),
+        }
     }
 
     /// How many steps there are.
@@ -141,7 +193,8 @@ impl ModelBuilder {
     }
 
     fn node(&mut self, id: NodeId, parent: NodeId, name: QualifiedName, kind: NewKind) -> &mut Self {
-        self.steps.push(Step::Node(Box::new(NewNode { id, parent, name, kind })));
+        self.steps
+            .push(Step::Node(Box::new(NewNode { id, parent, name, kind })));
         self
     }
 
@@ -174,7 +227,18 @@ impl ModelBuilder {
         access: u32,
     ) -> &mut Self {
         let type_definition = NodeId::numeric(0, backplane_types::ids::variable_type::BASE_DATA_VARIABLE_TYPE);
-        self.node(id, parent, name, NewKind::Variable { tag, data_type, type_definition, source: NewSource::Cell(initial), access })
+        self.node(
+            id,
+            parent,
+            name,
+            NewKind::Variable {
+                tag,
+                data_type,
+                type_definition,
+                source: NewSource::Cell(initial),
+                access,
+            },
+        )
     }
 
     /// A variable whose value the host makes whenever somebody looks. Read-only.
@@ -188,12 +252,35 @@ impl ModelBuilder {
     ) -> &mut Self {
         let type_definition = NodeId::numeric(0, backplane_types::ids::variable_type::BASE_DATA_VARIABLE_TYPE);
         let source = NewSource::Live(std::sync::Arc::new(LiveFn(Box::new(value))));
-        self.node(id, parent, name, NewKind::Variable { tag: 0, data_type, type_definition, source, access: 1 })
+        self.node(
+            id,
+            parent,
+            name,
+            NewKind::Variable {
+                tag: 0,
+                data_type,
+                type_definition,
+                source,
+                access: 1,
+            },
+        )
     }
 
     /// A property whose value the host keeps. `tag` 0: none, and its value never changes.
-    pub fn property(&mut self, id: NodeId, parent: NodeId, name: QualifiedName, tag: u32, data_type: NodeId, initial: DataValue) -> &mut Self {
-        let source = if tag == 0 { NewSource::Static(initial) } else { NewSource::Cell(initial) };
+    pub fn property(
+        &mut self,
+        id: NodeId,
+        parent: NodeId,
+        name: QualifiedName,
+        tag: u32,
+        data_type: NodeId,
+        initial: DataValue,
+    ) -> &mut Self {
+        let source = if tag == 0 {
+            NewSource::Static(initial)
+        } else {
+            NewSource::Cell(initial)
+        };
         self.node(id, parent, name, NewKind::Property { tag, data_type, source })
     }
 
@@ -216,18 +303,36 @@ impl ModelBuilder {
     }
 
     /// A variable type.
-    pub fn variable_type(&mut self, id: NodeId, supertype: NodeId, name: QualifiedName, data_type: NodeId) -> &mut Self {
+    pub fn variable_type(
+        &mut self,
+        id: NodeId,
+        supertype: NodeId,
+        name: QualifiedName,
+        data_type: NodeId,
+    ) -> &mut Self {
         self.node(id, supertype, name, NewKind::VariableType { data_type })
     }
 
     /// A reference type. An empty `inverse` makes it symmetric.
-    pub fn reference_type(&mut self, id: NodeId, supertype: NodeId, name: QualifiedName, inverse: LocalizedText) -> &mut Self {
+    pub fn reference_type(
+        &mut self,
+        id: NodeId,
+        supertype: NodeId,
+        name: QualifiedName,
+        inverse: LocalizedText,
+    ) -> &mut Self {
         self.node(id, supertype, name, NewKind::ReferenceType { inverse })
     }
 
     /// A data type. `definition`: a StructureDefinition or an EnumDefinition. A structure's "Default Binary" node is made under the id that the definition has
     /// as DefaultEncodingId; an enumeration gets EnumStrings or EnumValues.
-    pub fn data_type(&mut self, id: NodeId, supertype: NodeId, name: QualifiedName, definition: Option<ExtensionObject>) -> &mut Self {
+    pub fn data_type(
+        &mut self,
+        id: NodeId,
+        supertype: NodeId,
+        name: QualifiedName,
+        definition: Option<ExtensionObject>,
+    ) -> &mut Self {
         self.node(id, supertype, name, NewKind::DataType { definition })
     }
 
@@ -239,19 +344,33 @@ impl ModelBuilder {
 
     /// Makes a variable an AnalogUnitRangeType: EURange, InstrumentRange and, if `unit` (a UNECE common code such as "CEL") is not empty, EngineeringUnits.
     pub fn analog(&mut self, id: NodeId, low: f64, high: f64, unit: &str) -> &mut Self {
-        self.steps.push(Step::Analog { id, low, high, unit: unit.to_owned() });
+        self.steps.push(Step::Analog {
+            id,
+            low,
+            high,
+            unit: unit.to_owned(),
+        });
         self
     }
 
     /// Sets an attribute.
     pub fn attribute(&mut self, id: NodeId, attribute: AttributeId, value: Variant) -> &mut Self {
-        self.steps.push(Step::Attribute { id, attribute, value: Box::new(value) });
+        self.steps.push(Step::Attribute {
+            id,
+            attribute,
+            value: Box::new(value),
+        });
         self
     }
 
     /// Adds a reference, at least one end of which is in this model.
     pub fn reference(&mut self, source: NodeId, reference_type: NodeId, forward: bool, target: NodeId) -> &mut Self {
-        self.steps.push(Step::Reference { source, kind: reference_type, forward, target });
+        self.steps.push(Step::Reference {
+            source,
+            kind: reference_type,
+            forward,
+            target,
+        });
         self
     }
 

@@ -3,10 +3,13 @@
 //! Owns the nodes, their indexes by NodeId and by tag, and the list of references that leave the model. Changes are made by
 //! [`ModelBuilder`]; a [`Model`] never changes after that, only the value cells in it do. It must not know other managers' models.
 
-mod apply;
+pub(crate) mod apply;
 mod attributes;
 mod builder;
+mod create;
+pub(crate) mod draft;
 pub(crate) mod node;
+mod remove;
 pub(crate) mod store;
 
 use std::hash::Hash;
@@ -109,7 +112,9 @@ impl Model {
     pub fn publish(&self, tag: u32, value: DataValue, now: DateTime) -> Result<(), StatusCode> {
         let node = self.tagged(tag).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
         let variable = node.variable().ok_or(StatusCode::BAD_ATTRIBUTE_ID_INVALID)?;
-        let Source::Cell(cell) = &variable.source else { return Err(StatusCode::BAD_NOT_WRITABLE) };
+        let Source::Cell(cell) = &variable.source else {
+            return Err(StatusCode::BAD_NOT_WRITABLE);
+        };
         cell.write(prepared(variable, value, now)?);
         Ok(())
     }
@@ -126,7 +131,11 @@ impl Model {
             }
             None => {
                 for (_, node) in self.nodes.iter() {
-                    if let Some(node::Variable { source: Source::Cell(cell), .. }) = node.variable() {
+                    if let Some(node::Variable {
+                        source: Source::Cell(cell),
+                        ..
+                    }) = node.variable()
+                    {
                         cell.degrade(status, now);
                     }
                 }
@@ -135,7 +144,13 @@ impl Model {
     }
 
     pub(crate) fn handle<Q: Hash + Equivalent<NodeId>>(&self, id: &Q) -> Option<Handle> {
-        self.by_id.get(id, |number| self.nodes.get(Handle(number)).is_some_and(|node| id.equivalent(&node.id))).map(Handle)
+        self.by_id
+            .get(id, |number| {
+                self.nodes
+                    .get(Handle(number))
+                    .is_some_and(|node| id.equivalent(&node.id))
+            })
+            .map(Handle)
     }
 
     pub(crate) fn handle_ref(&self, id: NodeIdRef<'_>) -> Option<Handle> {
@@ -146,7 +161,9 @@ impl Model {
         if tag == 0 {
             return None;
         }
-        let handle = self.by_tag.get(&tag, |number| self.nodes.get(Handle(number)).is_some_and(|node| tag_of(node) == tag))?;
+        let handle = self.by_tag.get(&tag, |number| {
+            self.nodes.get(Handle(number)).is_some_and(|node| tag_of(node) == tag)
+        })?;
         self.nodes.get(Handle(handle))
     }
 
@@ -165,7 +182,11 @@ pub(crate) fn tag_of(node: &Node) -> u32 {
 }
 
 /// A value as the cell should hold it: checked, with times.
-pub(crate) fn prepared(variable: &node::Variable, mut value: DataValue, now: DateTime) -> Result<DataValue, StatusCode> {
+pub(crate) fn prepared(
+    variable: &node::Variable,
+    mut value: DataValue,
+    now: DateTime,
+) -> Result<DataValue, StatusCode> {
     if !value.status.is_some_and(|status| status.is_bad()) {
         value.value = typing::fit(value.value, variable.rule, variable.rank, variable.dimensions())?;
     }

@@ -40,7 +40,11 @@ impl Link {
 
     pub(crate) fn end(self) -> End {
         let index = self.0 & (MAX_INDEX - 1);
-        if self.0 & FOREIGN != 0 { End::Foreign(index) } else { End::Local(Handle(index)) }
+        if self.0 & FOREIGN != 0 {
+            End::Foreign(index)
+        } else {
+            End::Local(Handle(index))
+        }
     }
 }
 
@@ -54,7 +58,10 @@ pub(crate) struct Reference {
 
 impl Reference {
     pub(crate) fn new(kind: Link, forward: bool, target: Link) -> Self {
-        Self { kind: if forward { kind.0 | FORWARD } else { kind.0 }, target }
+        Self {
+            kind: if forward { kind.0 | FORWARD } else { kind.0 },
+            target,
+        }
     }
 
     pub(crate) fn kind(self) -> Link {
@@ -99,6 +106,8 @@ pub(crate) struct VariableExtra {
     /// In ms; none: the attribute is 0 for on-demand, or follows the source.
     pub(crate) minimum_sampling: Option<f64>,
     pub(crate) historizing: bool,
+    /// Numbers outside are refused when a client writes them.
+    pub(crate) instrument_range: Option<(f64, f64)>,
 }
 
 #[derive(Debug, Clone)]
@@ -117,6 +126,10 @@ pub(crate) struct Variable {
 impl Variable {
     pub(crate) fn dimensions(&self) -> &[u32] {
         self.extra.as_ref().map_or(&[], |extra| &extra.dimensions)
+    }
+
+    pub(crate) fn instrument_range(&self) -> Option<(f64, f64)> {
+        self.extra.as_ref().and_then(|extra| extra.instrument_range)
     }
 
     pub(crate) fn extra_mut(&mut self) -> &mut VariableExtra {
@@ -170,14 +183,21 @@ pub(crate) struct DataType {
 /// What depends on the node class.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    Object { event_notifier: u8 },
+    Object {
+        event_notifier: u8,
+    },
     Variable(Variable),
     Method(Box<Method>),
-    ObjectType { is_abstract: bool },
+    ObjectType {
+        is_abstract: bool,
+    },
     VariableType(Box<VariableType>),
     ReferenceType(Box<ReferenceType>),
     DataType(Box<DataType>),
-    View { contains_no_loops: bool, event_notifier: u8 },
+    View {
+        contains_no_loops: bool,
+        event_notifier: u8,
+    },
 }
 
 impl Body {
@@ -222,7 +242,13 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn new(id: NodeId, browse_name: QualifiedName, body: Body) -> Self {
-        Self { id, browse_name, references: Vec::new(), extra: None, body }
+        Self {
+            id,
+            browse_name,
+            references: Vec::new(),
+            extra: None,
+            body,
+        }
     }
 
     pub(crate) fn extra_mut(&mut self) -> &mut Extra {

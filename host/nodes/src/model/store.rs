@@ -35,7 +35,9 @@ impl Arena {
 
     pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut Node> {
         let index = handle.0 as usize;
-        Arc::make_mut(self.chunks.get_mut(index / CHUNK)?).get_mut(index % CHUNK)?.as_mut()
+        Arc::make_mut(self.chunks.get_mut(index / CHUNK)?)
+            .get_mut(index % CHUNK)?
+            .as_mut()
     }
 
     /// None: there are as many nodes as a handle can tell apart.
@@ -44,7 +46,11 @@ impl Arena {
             && let Some(index) = Arc::make_mut(&mut self.free).pop()
         {
             let place = index as usize;
-            if let Some(slot) = self.chunks.get_mut(place / CHUNK).and_then(|chunk| Arc::make_mut(chunk).get_mut(place % CHUNK)) {
+            if let Some(slot) = self
+                .chunks
+                .get_mut(place / CHUNK)
+                .and_then(|chunk| Arc::make_mut(chunk).get_mut(place % CHUNK))
+            {
                 *slot = Some(node);
                 self.live += 1;
                 return Some(Handle(index));
@@ -55,7 +61,9 @@ impl Arena {
         }
         let before = self.chunks.len().saturating_sub(1).checked_mul(CHUNK)?;
         let chunk = Arc::make_mut(self.chunks.last_mut()?);
-        let index = u32::try_from(before.checked_add(chunk.len())?).ok().filter(|index| *index < MAX_INDEX)?;
+        let index = u32::try_from(before.checked_add(chunk.len())?)
+            .ok()
+            .filter(|index| *index < MAX_INDEX)?;
         chunk.push(Some(node));
         self.live += 1;
         Some(Handle(index))
@@ -63,7 +71,9 @@ impl Arena {
 
     pub(crate) fn remove(&mut self, handle: Handle) -> Option<Node> {
         let index = handle.0 as usize;
-        let node = Arc::make_mut(self.chunks.get_mut(index / CHUNK)?).get_mut(index % CHUNK)?.take()?;
+        let node = Arc::make_mut(self.chunks.get_mut(index / CHUNK)?)
+            .get_mut(index % CHUNK)?
+            .take()?;
         self.live = self.live.saturating_sub(1);
         Arc::make_mut(&mut self.free).push(handle.0);
         Some(node)
@@ -89,7 +99,10 @@ pub(crate) struct Index {
 impl Default for Index {
     fn default() -> Self {
         let empty = Arc::new(HashTable::new());
-        Self { shards: vec![empty; SHARDS], hasher: DefaultHashBuilder::default() }
+        Self {
+            shards: vec![empty; SHARDS],
+            hasher: DefaultHashBuilder::default(),
+        }
     }
 }
 
@@ -101,11 +114,19 @@ impl Index {
 
     pub(crate) fn get<K: Hash + ?Sized>(&self, key: &K, is: impl Fn(u32) -> bool) -> Option<u32> {
         let hash = self.hasher.hash_one(key);
-        self.shards.get(Self::shard(hash))?.find(hash, |number| is(*number)).copied()
+        self.shards
+            .get(Self::shard(hash))?
+            .find(hash, |number| is(*number))
+            .copied()
     }
 
     /// The key must not be there. `rehash` answers the key's hash of a stored number, by [`Index::hash`].
-    pub(crate) fn insert<K: Hash + ?Sized>(&mut self, key: &K, number: u32, rehash: impl Fn(&DefaultHashBuilder, u32) -> u64) {
+    pub(crate) fn insert<K: Hash + ?Sized>(
+        &mut self,
+        key: &K,
+        number: u32,
+        rehash: impl Fn(&DefaultHashBuilder, u32) -> u64,
+    ) {
         let hash = self.hasher.hash_one(key);
         let hasher = &self.hasher;
         if let Some(shard) = self.shards.get_mut(Self::shard(hash)) {

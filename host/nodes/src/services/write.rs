@@ -1,0 +1,365 @@
+//! Write (Part 4, 5.11.4).
+//!
+//! A write is checked as a whole before anything happens. It then goes to the cell of its variable, or to the manager and, when that says Good, to the
+//! cell. Source times are kept as the client sent them; a status is taken only where the variable has StatusWrite.
+
+use std::sync::Arc;
+
+use backplane_types::view::{WriteValueRef, WriteView};
+use backplane_types::{AttributeId, BuiltInType, DataValue, Encoder, NumericRange, StatusCode, Variant};
+
+use super::{Progress, ServiceContext, check_count, fan_out, no_diagnostics};
+use crate::cell::ValueCell;
+use crate::graph::NodeKey;
+use crate::manager::{BoxFuture, Fault, WriteOperation, Writes};
+use crate::model::node::{Node, Source, Variable};
+use crate::rights::{self, permission};
+use crate::space::{Attached, Snapshot};
+use crate::structure;
+use crate::typing;
+
+const CURRENT_WRITE: u32 = 1 << 1;
+const STATUS_WRITE: u32 = 1 << 5;
+const WRITE_FULL_ARRAY_ONLY: u32 = 1 << 10;
+/// How often a part of an array is put into a value that changes at the same time.
+const MAX_ATTEMPTS: u32 = 64;
+
+/// A variable that may be written, and how.
+struct Target<'s> {
+    slot: u32,
+    attached: &'s Attached,
+    key: NodeKey,
+    variable: &'s Variable,
+    how: Writes,
+}
+
+/// Write: variables whose manager is not asked.
+///
+/// # Errors
+/// `BadNothingToDo`, `BadTooManyOperations`, those of decoding.
+pub fn write(
+    snapshot: &Snapshot,
+    cx: &ServiceContext<'_>,
+    body: &[u8],
+    out: &mut Encoder<'_>,
+) -> Result<Progress, StatusCode> {
+    let view = WriteView::parse(body, cx.decode).map_err(StatusCode::from)?;
+    check_count(view.nodes_to_write.len(), snapshot.limits.max_nodes_per_write)?;
+    for operation in view.operations() {
+        let operation = operation.map_err(StatusCode::from)?;
+        if find(snapshot, cx, &operation).is_ok_and(|target| target.how == Writes::ToManager) {
+            return Ok(Progress::MustWait);
+        }
+    }
+    out.i32(i32::try_from(view.nodes_to_write.len()).unwrap_or(i32::MAX));
+    for operation in view.operations() {
+        let operation = operation.map_err(StatusCode::from)?;
+        let status = find(snapshot, cx, &operation).and_then(|target| to_cell(snapshot, cx, &target, &operation));
+        out.u32(status.err().unwrap_or(StatusCode::GOOD).0);
+    }
+    no_diagnostics(out);
+    Ok(Progress::Done)
+}
+
+/// Finds the variable of an operation, and checks everything but the value.
+fn find<'s>(
+    snapshot: &'s Snapshot,
+    cx: &ServiceContext<'_>,
+    operation: &WriteValueRef<'_>,
+) -> Result<Target<'s>, StatusCode> {
+    let key = snapshot
+        .graph
+        .find_ref(operation.node_id)
+        .ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
+    let node = snapshot.node(key).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
+    let variable = match node.variable() {
+        Some(variable) if operation.attribute_id == AttributeId::VALUE => variable,
+        _ => return Err(not_writable(snapshot, cx, key, node, operation.attribute_id)),
+    };
+    if variable.access & CURRENT_WRITE == 0 {
+        return Err(StatusCode::BAD_NOT_WRITABLE);
+    }
+    rights::check(node, cx.call, permission::WRITE)?;
+    let attached = snapshot.attached_at(key.slot).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
+    let how = attached.manager.facets().writes;
+    let possible = match (&variable.source, how) {
+        (Source::Cell(_), Writes::ToCell) => true,
+        (Source::Cell(_) | Source::OnDemand, Writes::ToManager) => variable.tag != 0,
+        _ => false,
+    };
+    if possible {
+        Ok(Target {
+            slot: key.slot,
+            attached,
+            key,
+            variable,
+            how,
+        })
+    } else {
+        Err(StatusCode::BAD_NOT_WRITABLE)
+    }
+}
+
+/// An attribute that cannot be written: because it cannot, or because the node does not have it.
+fn not_writable(
+    snapshot: &Snapshot,
+    cx: &ServiceContext<'_>,
+    key: NodeKey,
+    node: &Node,
+    attribute: AttributeId,
+) -> StatusCode {
+    let missing = !attribute.is_valid()
+        || crate::attribute::read(&snapshot.graph, key, node, attribute, cx.call)
+            == Err(StatusCode::BAD_ATTRIBUTE_ID_INVALID);
+    if missing {
+        StatusCode::BAD_ATTRIBUTE_ID_INVALID
+    } else {
+        StatusCode::BAD_NOT_WRITABLE
+    }
+}
+
+/// The operation's value, checked; for a part of an array or string, the part.
+struct Accepted {
+    range: Option<NumericRange>,
+    value: DataValue,
+}
+
+fn accept(snapshot: &Snapshot, target: &Target<'_>, operation: &WriteValueRef<'_>) -> Result<Accepted, StatusCode> {
+    let variable = target.variable;
+    let head = &operation.value.head;
+    if head.server_timestamp.is_some() || (head.status != StatusCode::GOOD && variable.access & STATUS_WRITE == 0) {
+        return Err(StatusCode::BAD_WRITE_NOT_SUPPORTED);
+    }
+    let range = NumericRange::parse(operation.index_range.text())?;
+    if range.is_some() && variable.access & WRITE_FULL_ARRAY_ONLY != 0 {
+        return Err(StatusCode::BAD_WRITE_NOT_SUPPORTED);
+    }
+    let mut value = operation.value.to_owned().map_err(StatusCode::from)?;
+    value.value = match &range {
+        None => typing::fit(value.value, variable.rule, variable.rank, variable.dimensions())?,
+        Some(_) => fit_part(value.value, variable)?,
+    };
+    if !structure::fits(&snapshot.graph, target.key, variable, &value.value) {
+        return Err(StatusCode::BAD_TYPE_MISMATCH);
+    }
+    typing::check_limits(&value.value, variable.instrument_range())?;
+    Ok(Accepted { range, value })
+}
+
+/// A part of an array has the type of the elements; how large it is can only be said against the present value.
+fn fit_part(value: Variant, variable: &Variable) -> Result<Variant, StatusCode> {
+    let value = typing::adapt_bytes(value, variable.rule, variable.rank);
+    match value.built_in_type() {
+        Some(kind) if variable.rule.accepts(kind) || kind == BuiltInType::Variant => Ok(value),
+        _ => Err(StatusCode::BAD_TYPE_MISMATCH),
+    }
+}
+
+fn to_cell(
+    snapshot: &Snapshot,
+    cx: &ServiceContext<'_>,
+    target: &Target<'_>,
+    operation: &WriteValueRef<'_>,
+) -> Result<(), StatusCode> {
+    let accepted = accept(snapshot, target, operation)?;
+    let Source::Cell(cell) = &target.variable.source else {
+        return Err(StatusCode::BAD_NOT_WRITABLE);
+    };
+    put(cell, target.variable, accepted, cx, None)
+}
+
+/// Sets a cell. `only_if`: the version it must still have.
+fn put(
+    cell: &ValueCell,
+    variable: &Variable,
+    accepted: Accepted,
+    cx: &ServiceContext<'_>,
+    only_if: Option<u64>,
+) -> Result<(), StatusCode> {
+    let mut value = accepted.value;
+    value.source_timestamp = value.source_timestamp.or(Some(cx.now.utc));
+    value.server_timestamp = Some(cx.now.utc);
+    let Some(range) = accepted.range else {
+        match only_if {
+            // Another value came during the call: that one is newer.
+            Some(version) => drop(cell.write_if(version, value)),
+            None => cell.write(value),
+        }
+        return Ok(());
+    };
+    let part = std::mem::take(&mut value.value);
+    for _ in 0..MAX_ATTEMPTS {
+        let (version, current) = cell.read_versioned();
+        if only_if.is_some_and(|wanted| wanted != version) {
+            return Ok(());
+        }
+        let mut whole = current.value;
+        range.write(&mut whole, &part)?;
+        let whole = typing::fit(whole, variable.rule, variable.rank, variable.dimensions())?;
+        if cell.write_if(
+            version,
+            DataValue {
+                value: whole,
+                ..value.clone()
+            },
+        ) {
+            return Ok(());
+        }
+    }
+    Err(StatusCode::BAD_RESOURCE_UNAVAILABLE)
+}
+
+/// The writes for one manager, with the place of each in the response.
+struct Batch<'s> {
+    slot: u32,
+    attached: &'s Attached,
+    writes: Vec<WriteOperation>,
+    after: Vec<After<'s>>,
+}
+
+/// What happens when the manager has accepted a write.
+struct After<'s> {
+    place: usize,
+    variable: &'s Variable,
+    version: u64,
+    accepted: Accepted,
+}
+
+/// Write, with managers: each is asked once, all of them at the same time.
+///
+/// # Errors
+/// As [`write`].
+pub async fn write_waiting(
+    snapshot: &Snapshot,
+    cx: &ServiceContext<'_>,
+    body: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), StatusCode> {
+    let view = WriteView::parse(body, cx.decode).map_err(StatusCode::from)?;
+    check_count(view.nodes_to_write.len(), snapshot.limits.max_nodes_per_write)?;
+    let mut results = vec![StatusCode::GOOD; view.nodes_to_write.len()];
+    let mut batches: Vec<Batch<'_>> = Vec::new();
+    for (place, operation) in view.operations().enumerate() {
+        let operation = operation.map_err(StatusCode::from)?;
+        if let Err(status) = begin(snapshot, cx, place, &operation, &mut batches)
+            && let Some(result) = results.get_mut(place)
+        {
+            *result = status;
+        }
+    }
+    let futures: Vec<BoxFuture<'_, Result<Vec<StatusCode>, Fault>>> = batches
+        .iter_mut()
+        .map(|batch| batch.attached.manager.write(cx.call, std::mem::take(&mut batch.writes)))
+        .collect();
+    let answers = fan_out::join(futures).await;
+    for (batch, answer) in batches.into_iter().zip(answers) {
+        finish(cx, batch, answer, &mut results);
+    }
+    let mut out = Encoder::new(out);
+    out.i32(i32::try_from(results.len()).unwrap_or(i32::MAX));
+    for status in results {
+        out.u32(status.0);
+    }
+    no_diagnostics(&mut out);
+    Ok(())
+}
+
+/// Does a write that needs no manager, or puts it into the manager's batch.
+fn begin<'s>(
+    snapshot: &'s Snapshot,
+    cx: &ServiceContext<'_>,
+    place: usize,
+    operation: &WriteValueRef<'_>,
+    batches: &mut Vec<Batch<'s>>,
+) -> Result<(), StatusCode> {
+    let target = find(snapshot, cx, operation)?;
+    if target.how != Writes::ToManager {
+        return to_cell(snapshot, cx, &target, operation);
+    }
+    let accepted = accept(snapshot, &target, operation)?;
+    let version = match &target.variable.source {
+        Source::Cell(cell) => {
+            let (version, current) = cell.read_versioned();
+            if let Some(range) = &accepted.range {
+                // So that the manager is not asked for what cannot be.
+                let mut whole = current.value;
+                range.write(&mut whole, &accepted.value.value)?;
+            }
+            version
+        }
+        _ => 0,
+    };
+    let range = Some(operation.index_range.text()).filter(|text| !text.is_empty());
+    let write = WriteOperation {
+        tag: target.variable.tag,
+        index_range: range.map(Arc::from),
+        value: accepted.value.clone(),
+    };
+    let after = After {
+        place,
+        variable: target.variable,
+        version,
+        accepted,
+    };
+    let position = batches.iter().position(|batch| batch.slot == target.slot);
+    let batch = match position {
+        Some(position) => batches.get_mut(position),
+        None => {
+            batches.push(Batch {
+                slot: target.slot,
+                attached: target.attached,
+                writes: Vec::new(),
+                after: Vec::new(),
+            });
+            batches.last_mut()
+        }
+    };
+    if let Some(batch) = batch {
+        batch.writes.push(write);
+        batch.after.push(after);
+    }
+    Ok(())
+}
+
+fn finish(
+    cx: &ServiceContext<'_>,
+    batch: Batch<'_>,
+    answer: Result<Vec<StatusCode>, Fault>,
+    results: &mut [StatusCode],
+) {
+    let (mut answers, missing) = match answer {
+        Ok(answers) => {
+            if answers.len() != batch.after.len() {
+                let detail = format!("{} statuses for {} writes", answers.len(), batch.after.len());
+                batch.attached.manager.misbehaved(&detail);
+            }
+            (answers.into_iter(), StatusCode::BAD_INTERNAL_ERROR)
+        }
+        Err(fault) => (Vec::new().into_iter(), fan_out::status_of(&fault)),
+    };
+    // One variable may be written several times in a request: only what came from outside in between is newer.
+    let mut written: Vec<(*const ValueCell, u64)> = Vec::new();
+    for after in batch.after {
+        let status = answers.next().unwrap_or(missing);
+        if let Some(result) = results.get_mut(after.place) {
+            *result = status;
+        }
+        let Source::Cell(cell) = &after.variable.source else {
+            continue;
+        };
+        if status.is_bad() {
+            continue;
+        }
+        let at = Arc::as_ptr(cell);
+        let known = written.iter_mut().find(|entry| entry.0 == at);
+        let version = known.as_ref().map_or(after.version, |entry| entry.1);
+        let before = cell.version();
+        // The manager has done it; that the host cannot show it is no reason to say otherwise.
+        let _ = put(cell, after.variable, after.accepted, cx, Some(version));
+        let now = if before == version { cell.version() } else { version };
+        match known {
+            Some(entry) => entry.1 = now,
+            None => written.push((at, now)),
+        }
+    }
+}
