@@ -464,12 +464,14 @@ fn check_padding(plain: &[u8]) -> (usize, Choice) {
         return (0, Choice::from(0));
     };
     let fits = (u64::from(size)).ct_lt(&(plain.len() as u64));
-    let mut good = fits;
-    // Bytes at most 256 from the end may be padding; those further away than PaddingSize are not.
-    for (distance, byte) in plain.iter().rev().take(256).enumerate() {
-        let outside = u32::from(size).ct_lt(&(distance as u32));
-        good &= outside | byte.ct_eq(&size);
+    // Bytes at most 256 from the end may be padding; those further away than PaddingSize are not. Plain
+    // arithmetic on bytes, without a branch, that the compiler can do many at a time.
+    let mut wrong = 0;
+    for (distance, byte) in (0u16..256).zip(plain.iter().rev()) {
+        let inside = (distance.wrapping_sub(u16::from(size) + 1) >> 8) as u8;
+        wrong |= (byte ^ size) & inside;
     }
+    let good = fits & wrong.ct_eq(&0);
     let length = usize::from(size) + 1;
     (if bool::from(fits) { length } else { 0 }, good)
 }

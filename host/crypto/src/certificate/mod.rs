@@ -310,7 +310,8 @@ impl fmt::Debug for Certificate {
 /// A certificate and the issuer certificates that came with it (Part 6, 6.2.6).
 #[derive(Clone, Debug)]
 pub struct CertificateChain {
-    certificates: Vec<Certificate>,
+    leaf: Certificate,
+    issuers: Vec<Certificate>,
 }
 
 impl CertificateChain {
@@ -335,47 +336,50 @@ impl CertificateChain {
             pieces.push(piece);
             rest = after;
         }
-        if pieces.is_empty() {
-            return Err(CertificateError::invalid("there is no certificate"));
-        }
-        let certificates = pieces.into_iter().map(Certificate::parse).collect::<Result<_, _>>()?;
-        Ok(Self { certificates })
+        let mut pieces = pieces.into_iter();
+        let leaf = pieces
+            .next()
+            .ok_or_else(|| CertificateError::invalid("there is no certificate"))?;
+        let leaf = Certificate::parse(leaf)?;
+        let issuers = pieces.map(Certificate::parse).collect::<Result<_, _>>()?;
+        Ok(Self { leaf, issuers })
     }
 
     /// A chain of one certificate.
     #[must_use]
     pub fn of(leaf: Certificate) -> Self {
         Self {
-            certificates: vec![leaf],
+            leaf,
+            issuers: Vec::new(),
         }
     }
 
     /// The certificate the chain is about.
     #[must_use]
     pub fn leaf(&self) -> &Certificate {
-        // `parse` and `of` never make an empty chain.
-        &self.certificates[0]
+        &self.leaf
     }
 
     /// The certificates that came with it, in their order.
     #[must_use]
     pub fn issuers(&self) -> &[Certificate] {
-        self.certificates.get(1..).unwrap_or_default()
+        &self.issuers
     }
 
     /// All of them, the leaf first.
     #[must_use]
     pub fn into_certificates(self) -> Vec<Certificate> {
-        self.certificates
+        std::iter::once(self.leaf).chain(self.issuers).collect()
     }
 
     /// The chain as one blob of DER, the leaf first.
     #[must_use]
     pub fn to_der(&self) -> Vec<u8> {
-        self.certificates
+        let mut blob = self.leaf.der().to_vec();
+        self.issuers
             .iter()
-            .flat_map(|certificate| certificate.der().iter().copied())
-            .collect()
+            .for_each(|issuer| blob.extend_from_slice(issuer.der()));
+        blob
     }
 }
 
