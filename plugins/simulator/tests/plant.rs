@@ -239,7 +239,12 @@ fn on_demand_variables_are_asked_for() {
         ])
         .expect("answers");
     assert_eq!(answers[0].value.get::<f64>(), Some(120.0));
-    assert!(answers[1].value.get::<f32>().is_some_and(|efficiency| (efficiency - 0.8).abs() < 1e-6));
+    assert!(
+        answers[1]
+            .value
+            .get::<f32>()
+            .is_some_and(|efficiency| (efficiency - 0.8).abs() < 1e-6)
+    );
     assert!(matches!(answers[2].value, Value::Time(ticks) if ticks > 0));
 }
 

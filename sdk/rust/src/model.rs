@@ -41,6 +41,7 @@ impl Change {
         }
     }
 
+    #[allow(clippy::should_implement_trait, reason = "it takes anything that declares a node")]
     /// Adds a node. Its parent is there already, or was added before it.
     pub fn add(self, node: impl Declare) -> Self {
         node.declare(&self.raw);
