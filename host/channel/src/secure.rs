@@ -41,6 +41,8 @@ pub(crate) struct Secure {
     pub(crate) assembler: Assembler,
     /// Set when sealing failed after a number was taken: a gap must not be followed by anything.
     stopped: bool,
+    #[cfg(test)]
+    fail_seal: bool,
 }
 
 impl Secure {
@@ -60,6 +62,8 @@ impl Secure {
             outgoing: Outgoing::default(),
             assembler: Assembler::new(message_limits, limits.max_retained_buffer),
             stopped: false,
+            #[cfg(test)]
+            fail_seal: false,
         }
     }
 
@@ -154,6 +158,12 @@ impl Secure {
         }
     }
 
+    /// Makes the next seal fail behind its numbers, which no input can.
+    #[cfg(test)]
+    pub(crate) fn fail_next_seal(&mut self) {
+        self.fail_seal = true;
+    }
+
     /// Seals the message whose body follows 24 reserved bytes at `start` in `out`, in place, as one or more chunks.
     ///
     /// # Errors
@@ -220,7 +230,14 @@ impl Secure {
                 request_id,
             };
             header.write(chunk);
-            if protection.seal(chunk, if is_last { last } else { piece }).is_err() {
+            let sealed = protection.seal(chunk, if is_last { last } else { piece });
+            #[cfg(test)]
+            let sealed = if self.fail_seal {
+                Err(backplane_crypto::SymmetricError::Rejected)
+            } else {
+                sealed
+            };
+            if sealed.is_err() {
                 self.stopped = true;
                 return Err(SendError::Stopped);
             }

@@ -423,6 +423,14 @@ impl ServerChannel {
         Ok(())
     }
 
+    #[cfg(test)]
+    pub(crate) fn secure(&mut self) -> &mut Secure {
+        match &mut self.phase {
+            Phase::Connected(secure) => secure,
+            _ => panic!("not connected"),
+        }
+    }
+
     /// Gives the buffer of an assembled body back for the next one.
     pub fn recycle(&mut self, body: Body<'_>) {
         if let (Phase::Connected(secure), Body::Assembled(buffer)) = (&mut self.phase, body) {

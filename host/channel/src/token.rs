@@ -112,6 +112,11 @@ impl Tokens {
     }
 
     #[cfg(test)]
+    pub(crate) fn pop(&mut self) -> Option<Token> {
+        self.alive.pop()
+    }
+
+    #[cfg(test)]
     pub(crate) fn ids(&self) -> Vec<u32> {
         self.alive.iter().map(|token| token.id).collect()
     }
