@@ -21,6 +21,9 @@ pub struct ItemKey {
 pub struct SampleKey {
     /// Which item.
     pub item: ItemKey,
+    /// The item has no value yet, or none any more since it was disabled: what its source saw before does not count, and the answer must
+    /// not be [`Sampled::Unchanged`].
+    pub first: bool,
     pub(crate) binding: u32,
 }
 
@@ -52,6 +55,7 @@ pub enum Sampled {
 /// Reads the sources of monitored items.
 pub trait Sampler<S> {
     /// Samples one source. It may keep in `source` what it saw, such as the version of a value cell, to answer `Unchanged` next time.
+    /// Not when the key says that this is the `first` sample.
     fn sample(&mut self, key: SampleKey, source: &mut S, now: Now) -> Sampled;
 }
 

@@ -407,6 +407,7 @@ impl<S> ItemTable<S> {
                 subscription_id,
                 monitored_item_id: item.id,
             },
+            first: item.queue.newest().is_none(),
             binding: item.binding,
         };
         match sampler.sample(key, &mut item.source, now) {
