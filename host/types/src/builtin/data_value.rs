@@ -148,6 +148,7 @@ impl BinaryEncode for DataValue {
 
 impl DataValueHead {
     /// Reads what follows the value of a DataValue.
+    #[inline]
     pub(crate) fn decode(bits: u8, d: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let mut head = Self::default();
         if bits & mask::STATUS != 0 {

@@ -64,6 +64,7 @@ impl<'a> NodeIdRef<'a> {
 
     /// Whether this is a null id of any kind: namespace 0 and a zero or empty identifier.
     #[must_use]
+    #[inline]
     pub fn is_null(&self) -> bool {
         self.namespace == 0
             && match self.identifier {
@@ -109,6 +110,7 @@ impl<'a> NodeIdRef<'a> {
     }
 
     /// Reads what follows the first byte of a NodeId.
+    #[inline]
     pub(crate) fn decode_form(form: u8, d: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         Ok(match form {
             TWO_BYTE => Self::numeric(0, u32::from(d.u8()?)),
@@ -137,6 +139,7 @@ impl<'a> NodeIdRef<'a> {
     }
 
     /// Writes the smallest form, with `flags` added to its first byte.
+    #[inline]
     pub(crate) fn encode_with(&self, flags: u8, e: &mut Encoder<'_>) {
         match self.identifier {
             IdentifierRef::Numeric(number) => match (u8::try_from(self.namespace), u16::try_from(number)) {
@@ -165,6 +168,7 @@ impl<'a> NodeIdRef<'a> {
         }
     }
 
+    #[inline]
     fn header(&self, form: u8, e: &mut Encoder<'_>) {
         let [low, high] = self.namespace.to_le_bytes();
         e.raw(&[form, low, high]);
@@ -172,6 +176,7 @@ impl<'a> NodeIdRef<'a> {
 }
 
 impl Hash for NodeIdRef<'_> {
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         // One word for numeric ids: kind, namespace, number. Nodes are looked up once per operation.
         let head = |kind: u64, number: u32| (kind << 48) | (u64::from(self.namespace) << 32) | u64::from(number);

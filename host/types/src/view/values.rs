@@ -202,6 +202,7 @@ impl<'a> VariantRef<'a> {
 impl<'a> DecodeRef<'a> for VariantRef<'a> {
     const MIN_SIZE: usize = 1;
 
+    #[inline]
     fn decode_ref(d: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let bytes = d.clone();
         skip::variant(d)?;
@@ -254,6 +255,7 @@ impl<'a> DataValueRef<'a> {
 impl<'a> DecodeRef<'a> for DataValueRef<'a> {
     const MIN_SIZE: usize = 1;
 
+    #[inline]
     fn decode_ref(d: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let mask = d.u8()?;
         let value = if mask & data_value_mask::VALUE != 0 {
