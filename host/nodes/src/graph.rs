@@ -8,7 +8,7 @@ use std::sync::Arc;
 use backplane_types::{NodeId, NodeIdRef, ids};
 use hashbrown::HashMap;
 
-use crate::model::node::{Body, End, Handle, Link, Node, Reference};
+use crate::model::node::{End, Handle, Link, Node, Reference};
 use crate::model::{Export, Model};
 use crate::typing::TypeRule;
 
@@ -225,22 +225,6 @@ impl Graph {
             }
         }
         false
-    }
-
-    /// What values of a data type look like.
-    pub(crate) fn type_rule(&self, data_type: NodeKey) -> Option<TypeRule> {
-        let mut at = Some(data_type);
-        for _ in 0..self.max_type_depth {
-            let node = self.node(at?)?;
-            if !matches!(node.body, Body::DataType(_)) {
-                return None;
-            }
-            if let Some(rule) = standard_rule(&node.id) {
-                return Some(rule);
-            }
-            at = self.supertype(at?);
-        }
-        None
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Owns the rules, not the roles: those come with the call.
 
-use backplane_types::{MessageSecurityMode, StatusCode};
+use backplane_types::{MessageSecurityMode, StatusCode, ids};
 
 use crate::manager::CallContext;
 use crate::model::node::Node;
@@ -28,7 +28,11 @@ pub(crate) fn permissions(node: &Node, call: &CallContext) -> u32 {
     if call.internal {
         return u32::MAX;
     }
-    let has_role = |role: &backplane_types::NodeId| call.caller.roles.iter().any(|own| own.id == *role);
+    // Every session has the Anonymous role, whatever else it has (Part 18, 4.2).
+    let has_role = |role: &backplane_types::NodeId| {
+        role.as_standard() == Some(ids::object::WELL_KNOWN_ROLE_ANONYMOUS)
+            || call.caller.roles.iter().any(|own| own.id == *role)
+    };
     granted
         .iter()
         .filter(|entry| has_role(&entry.role_id))

@@ -31,6 +31,16 @@ impl TypeRule {
         }
     }
 
+    /// The built-in type, where there is only one.
+    #[must_use]
+    pub fn built_in(self) -> Option<BuiltInType> {
+        if self == Self::ANY {
+            None
+        } else {
+            BuiltInType::from_id(self.0)
+        }
+    }
+
     /// Whether values are numbers (Boolean and enumerations are not).
     #[must_use]
     pub fn is_number(self) -> bool {

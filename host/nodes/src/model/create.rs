@@ -255,7 +255,6 @@ fn method(
     let body = Method {
         executable: true,
         tag,
-        declaration: NodeId::NULL,
         inputs: argument_rules(work, inputs)?,
         outputs: argument_rules(work, outputs)?,
     };

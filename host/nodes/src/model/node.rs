@@ -160,8 +160,6 @@ pub(crate) struct ArgumentRule {
 pub(crate) struct Method {
     pub(crate) executable: bool,
     pub(crate) tag: u32,
-    /// MethodDeclarationId: the method of the type that this one was made from.
-    pub(crate) declaration: NodeId,
     pub(crate) inputs: Vec<ArgumentRule>,
     pub(crate) outputs: Vec<ArgumentRule>,
 }
