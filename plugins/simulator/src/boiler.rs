@@ -289,7 +289,8 @@ impl Boiler {
         };
         // What the loss needs, and more the further away the target is.
         let loss = 0.4 * (self.target - AMBIENT);
-        let power = (loss + 8.0 * (self.target - self.temperature)).clamp(0.0, most);
+        // Not `clamp`: its panic would bring the printing of floats into the component.
+        let power = (loss + 8.0 * (self.target - self.temperature)).max(0.0).min(most);
         if power > 0.0 && self.power == 0.0 {
             self.starts = self.starts.wrapping_add(1);
             self.last_start = utc;

@@ -71,7 +71,8 @@ impl Signals {
     pub(crate) fn step(&mut self, now: Duration, updates: &mut Vec<Update>) {
         let phase = (now.as_secs_f64() / self.period).fract();
         self.ticks = self.ticks.wrapping_add(1);
-        self.walk = (self.walk + self.random() * self.amplitude * 0.1).clamp(-self.amplitude, self.amplitude);
+        let walk = self.walk + self.random() * self.amplitude * 0.1;
+        self.walk = walk.max(-self.amplitude).min(self.amplitude);
         updates.extend([
             SINE.set(variant::OFFSET + self.amplitude * (phase * std::f64::consts::TAU).sin()),
             RAMP.set(self.amplitude * phase),
