@@ -1,5 +1,7 @@
 //! In steady state a message costs no allocation, at either end, in every policy.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 use std::time::Duration;
 
