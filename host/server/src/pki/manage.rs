@@ -46,7 +46,7 @@ pub struct Listing {
 /// # Errors
 /// [`PkiError`] when a folder cannot be read. Single files that cannot be read are listed as problems.
 pub fn list(folder: &Path) -> Result<Listing, PkiError> {
-    let folders = Folders::open(folder)?;
+    let folders = existing(folder)?;
     let mut listing = Listing::default();
     for (folder, entries) in [
         (&folders.own, &mut listing.own),
@@ -86,7 +86,7 @@ pub fn trust(folder: &Path, thumbprint: &str) -> Result<Entry, PkiError> {
             least: LEAST_DIGITS,
         });
     }
-    let folders = Folders::open(folder)?;
+    let folders = existing(folder)?;
     let mut found = Vec::new();
     for name in folders.rejected.files()? {
         // A file that is broken or gone by now is not the one that is meant.
@@ -120,6 +120,14 @@ pub fn trust(folder: &Path, thumbprint: &str) -> Result<Entry, PkiError> {
     let file = store(&folders.trusted_certs, leaf)?;
     folders.rejected.remove(&name)?;
     Ok(entry(leaf, &file))
+}
+
+/// Opens a folder that a server has made; a wrong path must not leave folders behind.
+fn existing(folder: &Path) -> Result<Folders, PkiError> {
+    if let Err(source) = std::fs::read_dir(folder) {
+        return Err(PkiError::Folder { path: folder.to_owned(), source });
+    }
+    Folders::open(folder)
 }
 
 fn store(folder: &Folder, certificate: &Certificate) -> Result<String, PkiError> {

@@ -250,6 +250,15 @@ fn an_unknown_client_is_kept_and_can_be_trusted_while_the_server_runs() {
 }
 
 #[test]
+fn looking_at_a_wrong_path_makes_nothing_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = folder.path().join("wrong");
+    assert!(matches!(list(&wrong), Err(PkiError::Folder { .. })));
+    assert!(matches!(trust(&wrong, "abcdef"), Err(PkiError::Folder { .. })));
+    assert!(!wrong.exists());
+}
+
+#[test]
 fn only_one_certificate_is_trusted_at_a_time() {
     let folder = prepared();
     let options = options(folder.path());
