@@ -251,6 +251,10 @@ impl Boiler {
             )
     }
 
+    pub(crate) fn set_points(&self) -> [Update; 3] {
+        [TARGET.set(self.target), MODE.set(self.mode), FAULT.set(self.fault)]
+    }
+
     /// Moves the machine to `now`, and says what is to be published.
     pub(crate) fn step(&mut self, now: Duration, utc: DateTime, updates: &mut Vec<Update>) {
         // After a pause the machine did not go on: a second is the most it catches up.

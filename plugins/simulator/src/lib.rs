@@ -49,9 +49,18 @@ impl NodeManager for Simulator {
     fn start(&mut self, reason: StartReason) -> Result<(), Fault> {
         let uri: String = setting("namespace").unwrap_or_else(|| "urn:backplane:simulator".to_owned());
         let ns = namespace(&uri);
+        if reason != StartReason::Restored {
+            // So that the counter of a client goes on also when nothing could be handed over.
+            self.counter = u32::try_from(monotonic().as_millis() / 100).unwrap_or_default();
+        }
         let change = self.boiler.declare(Change::new(), ns);
         let change = self.signals.declare(change, ns);
         fixture::declare(change, ns, self.counter).commit()?;
+        // Nodes that were there before keep their last values, and these must say what the plant really does.
+        let mut updates = vec![COUNTER.set(self.counter)];
+        updates.extend(self.boiler.set_points());
+        updates.extend(self.signals.set_points());
+        publish(&updates)?;
 
         let period = setting("period_ms").unwrap_or(100u64).clamp(10, 60_000);
         every(Duration::from_millis(100), COUNT);

@@ -68,6 +68,10 @@ impl Signals {
             .add(set_point(Variable::new(PERIOD, id("Period"), "Period"), &folder, self.period).unit("SEC"))
     }
 
+    pub(crate) fn set_points(&self) -> [Update; 2] {
+        [AMPLITUDE.set(self.amplitude), PERIOD.set(self.period)]
+    }
+
     pub(crate) fn step(&mut self, now: Duration, updates: &mut Vec<Update>) {
         let phase = (now.as_secs_f64() / self.period).fract();
         self.ticks = self.ticks.wrapping_add(1);

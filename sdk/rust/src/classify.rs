@@ -44,6 +44,10 @@ pub trait Classifier {
     fn established(peer: Peer) -> Result<Option<Identity>, Fault>;
 }
 
+/// So that `classifier!` also needs the trait in native builds.
+#[doc(hidden)]
+pub fn __classifies<T: Classifier>() {}
+
 fn raw(identity: Option<Identity>) -> Option<classify::Identity> {
     identity.map(|identity| classify::Identity {
         key: identity.key,

@@ -68,6 +68,8 @@ pub use types::{
 pub use value::{Scalar, Typed};
 
 #[doc(hidden)]
+pub use classify::__classifies;
+#[doc(hidden)]
 pub use macros::__log;
 #[doc(hidden)]
 pub use plugin::Plugin;

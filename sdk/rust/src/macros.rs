@@ -25,13 +25,61 @@ macro_rules! error { ($($argument:tt)*) => { $crate::__log(4, ::core::format_arg
 
 /// Makes a type the node manager of this component: exports `lifecycle`, and one interface for each facet that is listed.
 ///
-/// ```ignore
-/// backplane_sdk::plugin!(Plant);
-/// backplane_sdk::plugin!(Plant: reader, writer, methods);
+/// ```
+/// # use backplane_sdk::{Call, DataValue, Fault, NodeManager, Reader, StartReason};
+/// #[derive(Default)]
+/// struct Plant;
+///
+/// impl NodeManager for Plant {
+///     fn start(&mut self, _reason: StartReason) -> Result<(), Fault> {
+///         Ok(())
+///     }
+/// }
+///
+/// impl Reader for Plant {
+///     fn read(&mut self, _call: Call, tags: &[u32], _max_age: f64) -> Result<Vec<DataValue>, Fault> {
+///         Ok(vec![DataValue::good(1.0); tags.len()])
+///     }
+/// }
+///
+/// backplane_sdk::plugin!(Plant: reader);
+/// # fn main() {}
 /// ```
 ///
-/// The facets are `reader`, `writer`, `methods`, `demand`, `history`, `conditions`, `view`, `handover`; each has a trait of the same name in this crate. A trait that is implemented and
-/// not listed, or listed and not implemented, does not compile.
+/// The facets are `reader`, `writer`, `methods`, `demand`, `history`, `conditions`, `view`, `handover`; each has a trait
+/// of the same name in this crate. A trait that is implemented and not listed, or listed and not implemented, does not
+/// compile:
+///
+/// ```compile_fail
+/// # use backplane_sdk::{Call, DataValue, Fault, NodeManager, Reader, StartReason};
+/// # #[derive(Default)]
+/// # struct Plant;
+/// # impl NodeManager for Plant {
+/// #     fn start(&mut self, _reason: StartReason) -> Result<(), Fault> {
+/// #         Ok(())
+/// #     }
+/// # }
+/// # impl Reader for Plant {
+/// #     fn read(&mut self, _call: Call, tags: &[u32], _max_age: f64) -> Result<Vec<DataValue>, Fault> {
+/// #         Ok(vec![DataValue::good(1.0); tags.len()])
+/// #     }
+/// # }
+/// backplane_sdk::plugin!(Plant);
+/// # fn main() {}
+/// ```
+///
+/// ```compile_fail
+/// # use backplane_sdk::{Fault, NodeManager, StartReason};
+/// # #[derive(Default)]
+/// # struct Plant;
+/// # impl NodeManager for Plant {
+/// #     fn start(&mut self, _reason: StartReason) -> Result<(), Fault> {
+/// #         Ok(())
+/// #     }
+/// # }
+/// backplane_sdk::plugin!(Plant: reader);
+/// # fn main() {}
+/// ```
 #[macro_export]
 macro_rules! plugin {
     ($type:ident $(: $($facet:ident),* $(,)?)?) => {
@@ -69,12 +117,26 @@ macro_rules! __facet {
 
 /// Makes a type the isolation classifier of this component.
 ///
-/// ```ignore
-/// backplane_sdk::classifier!(ByAddress);
+/// ```
+/// # use backplane_sdk::{Classifier, Fault, Identity, Peer};
+/// struct NoOpinion;
+///
+/// impl Classifier for NoOpinion {
+///     fn ingress(_peer: Peer) -> Result<Option<Identity>, Fault> {
+///         Ok(None)
+///     }
+///     fn established(_peer: Peer) -> Result<Option<Identity>, Fault> {
+///         Ok(None)
+///     }
+/// }
+///
+/// backplane_sdk::classifier!(NoOpinion);
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! classifier {
     ($type:ident) => {
+        const _: fn(&$type) = |_| $crate::__classifies::<$type>();
         #[cfg(target_family = "wasm")]
         $crate::facets::classify::export_classify!($type with_types_in $crate::facets::classify);
     };
