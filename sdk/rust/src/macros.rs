@@ -142,25 +142,30 @@ macro_rules! classifier {
     };
 }
 
-/// Compares what `plugin!` lists with the traits that the type has, at compile time: a facet that nobody exports would never be called.
+/// Compares what `plugin!` lists with the traits that the type has, at compile time: a facet that nobody exports would
+/// never be called.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __check_facets {
-    ($type:ident) => {{
+    ($type:ident) => {
+        $crate::__check_facets!(
+            $type: READER Reader reader, WRITER Writer writer, METHODS Methods methods, DEMAND Demand demand,
+            HISTORY History history, CONDITIONS Conditions conditions, VIEW View view, HANDOVER Handover handover
+        )
+    };
+    ($type:ident: $($found:ident $trait:ident $facet:ident),*) => {{
         #[allow(unused_imports)]
         use $crate::probe::{Has, Hasnt};
-        $crate::probe::compare(
-            <$type as $crate::Plugin>::FACETS,
-            &[
-                ("reader", Has::<$type>::READER),
-                ("writer", Has::<$type>::WRITER),
-                ("methods", Has::<$type>::METHODS),
-                ("demand", Has::<$type>::DEMAND),
-                ("history", Has::<$type>::HISTORY),
-                ("conditions", Has::<$type>::CONDITIONS),
-                ("view", Has::<$type>::VIEW),
-                ("handover", Has::<$type>::HANDOVER),
-            ],
-        )
+        $(
+            let listed = $crate::probe::lists(<$type as $crate::Plugin>::FACETS, ::core::stringify!($facet));
+            ::core::assert!(
+                listed || !Has::<$type>::$found,
+                ::core::concat!("`", ::core::stringify!($trait), "` is implemented, but plugin! does not list `", ::core::stringify!($facet), "`")
+            );
+            ::core::assert!(
+                !listed || Has::<$type>::$found,
+                ::core::concat!("plugin! lists `", ::core::stringify!($facet), "`, but `", ::core::stringify!($trait), "` is not implemented")
+            );
+        )*
     }};
 }
