@@ -1,6 +1,6 @@
 //! Monitored items: creating, modifying, deleting, modes, queues, filters and timestamps, as a client sees them.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 
@@ -597,7 +597,7 @@ fn creating_and_deleting_for_ever_keeps_lists_consistent() {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let node = seed >> 24;
         it.set(node, round);
-        if seed % 3 == 0 && !live.is_empty() {
+        if seed.is_multiple_of(3) && !live.is_empty() {
             let item = live.swap_remove(seed as usize % live.len());
             it.subscriptions.delete_monitored_items(id, &[item]).unwrap();
         } else {

@@ -1,6 +1,6 @@
 //! Publish, keep-alives, sequence numbers, acknowledgements, Republish and the end of subscriptions, as a client sees them.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

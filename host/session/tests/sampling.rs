@@ -1,6 +1,6 @@
 //! When sources are sampled, values that have to be fetched, and nodes that go and come back.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

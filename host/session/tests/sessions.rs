@@ -1,6 +1,6 @@
 //! The session table: creating, activating, moving, closing, timing out, and who may use what where.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! A small world for tests: values with versions, a session's subscriptions, a clock that is moved by hand, and answers decoded from the
 //! bytes that would go out.
 
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
