@@ -465,10 +465,12 @@ fn check_padding(plain: &[u8]) -> (usize, Choice) {
     };
     let fits = (u64::from(size)).ct_lt(&(plain.len() as u64));
     // Bytes at most 256 from the end may be padding; those further away than PaddingSize are not. Plain
-    // arithmetic on bytes, without a branch, that the compiler can do many at a time.
+    // arithmetic on small numbers, forwards and without a branch, that the compiler can do many at a time.
+    let window = plain.split_at(plain.len().saturating_sub(256)).1;
+    let first = window.len() as i16 - 1 - i16::from(size);
     let mut wrong = 0;
-    for (distance, byte) in (0u16..256).zip(plain.iter().rev()) {
-        let inside = (distance.wrapping_sub(u16::from(size) + 1) >> 8) as u8;
+    for (at, byte) in (0i16..256).zip(window) {
+        let inside = ((first - 1 - at) >> 15) as u8;
         wrong |= (byte ^ size) & inside;
     }
     let good = fits & wrong.ct_eq(&0);
