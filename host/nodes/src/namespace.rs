@@ -46,7 +46,7 @@ impl NamespaceTable {
         let text = UaString::from(uri);
         let limit = usize::from(self.limit);
         self.uris.rcu(|uris| {
-            if uris.len() >= limit || uris.iter().any(|there| *there == text) {
+            if uris.len() >= limit || uris.contains(&text) {
                 return Arc::clone(uris);
             }
             let mut longer = Vec::with_capacity(uris.len() + 1);

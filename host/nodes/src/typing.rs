@@ -54,7 +54,7 @@ impl TypeRule {
         match self {
             Self::ANY => true,
             Self::NUMBER => (2..=11).contains(&number) || number == 22,
-            Self::INTEGER => matches!(number, 2 | 4 | 6 | 8 | 3 | 5 | 7 | 9),
+            Self::INTEGER => (2..=9).contains(&number),
             Self::UNSIGNED => matches!(number, 3 | 5 | 7 | 9),
             Self::ENUMERATION => number == 6,
             Self(rule) => rule == number,

@@ -10,7 +10,7 @@ use crate::model::builder::{ChangeError, ModelBuilder, NewKind, NewNode, NewSour
 use crate::model::draft::{Draft, Refusal, standard};
 use crate::model::node::{Body, Handle, Source};
 use crate::model::{Model, attributes, create, remove};
-use crate::space::Snapshot;
+use crate::space::{ManagerId, Snapshot};
 use crate::typing::{self, TypeRule};
 use crate::units::Unit;
 
@@ -25,6 +25,25 @@ impl Model {
             .attached
             .iter()
             .position(|entry| std::ptr::eq(entry.model.as_ref(), self));
+        self.apply(steps, snapshot, own)
+    }
+
+    /// As [`changed`](Self::changed), for the next generation of a manager: the nodes of the attached one, `old`, are not in the way, because
+    /// this model will take their place.
+    ///
+    /// # Errors
+    /// [`ChangeError`], which names the step.
+    pub fn changed_beside(
+        &self,
+        steps: &ModelBuilder,
+        snapshot: &Snapshot,
+        old: ManagerId,
+    ) -> Result<Self, ChangeError> {
+        let own = snapshot.attached.iter().position(|entry| entry.id == old);
+        self.apply(steps, snapshot, own)
+    }
+
+    fn apply(&self, steps: &ModelBuilder, snapshot: &Snapshot, own: Option<usize>) -> Result<Self, ChangeError> {
         let own = own.and_then(|slot| u32::try_from(slot).ok());
         let draft = Draft::new(self.clone(), &snapshot.graph, own, steps.limits);
         let mut work = Work {

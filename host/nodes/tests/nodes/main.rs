@@ -1,4 +1,13 @@
 //! The crate as the server and the plugins use it, with the whole of namespace 0.
 
+mod browse;
+mod call;
+mod cell;
 mod common;
+mod model;
 mod ns0;
+mod random;
+mod read;
+mod source;
+mod translate;
+mod write;
