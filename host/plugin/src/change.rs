@@ -17,7 +17,11 @@ use crate::hosts::{RETIRED, fault};
 use crate::state::{Phase, State};
 
 /// A change that is not committed yet.
-pub(crate) struct Change {
+#[expect(
+    unreachable_pub,
+    reason = "the generated bindings export it again, within their private module"
+)]
+pub struct Change {
     builder: ModelBuilder,
     bytes: usize,
     /// The first step that was wrong in itself; later ones are not looked at.

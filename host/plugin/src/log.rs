@@ -2,6 +2,7 @@
 //!
 //! Owns the bounds and the attribution. It must not know where tracing sends the lines.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -97,7 +98,7 @@ impl LogGate {
             return;
         }
         let Some(dropped) = self.admit() else { return };
-        let message = cut(message, inner.line_bytes);
+        let message = &*clean(cut(message, inner.line_bytes));
         let mut extra = String::new();
         for (name, value) in fields.iter().take(inner.fields) {
             let room = inner.line_bytes.saturating_sub(extra.len());
@@ -159,6 +160,16 @@ impl LogGate {
     }
 }
 
+/// The text without control characters: a plugin must not be able to forge a second line, or to colour a terminal.
+fn clean(text: &str) -> Cow<'_, str> {
+    if text.contains(char::is_control) {
+        let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+        Cow::Owned(text.chars().map(shown).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 /// The longest beginning of at most `bytes` bytes that ends between two characters.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
@@ -183,6 +194,13 @@ mod tests {
         }
         assert_eq!(gate.recorded().len(), 3);
         assert_eq!(gate.inner.window.lock().dropped, 7);
+    }
+
+    #[test]
+    fn lines_cannot_be_forged() {
+        let gate = LogGate::recording(3, 64);
+        gate.write(2, "one\r\n\u{1b}[31mtwo\0", &[]);
+        assert_eq!(gate.recorded(), ["one\u{fffd}\u{fffd}\u{fffd}[31mtwo\u{fffd}"]);
     }
 
     #[test]

@@ -1,0 +1,95 @@
+//! Components in text form: small enough to read, and bad in exactly one way.
+
+/// What a guest does in its three functions, in core WebAssembly text. `$every`, `$after` start timers (period in ms, token).
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Guest {
+    pub(crate) start: &'static str,
+    pub(crate) wake: &'static str,
+    pub(crate) stop: &'static str,
+    /// Run when the component is instantiated.
+    pub(crate) init: &'static str,
+    /// Something that changes the bytes and nothing else.
+    pub(crate) salt: u32,
+}
+
+/// For ever.
+pub(crate) const SPIN: &str = "(loop $for_ever (br $for_ever))";
+/// Grows memory until it may not any more.
+pub(crate) const EAT: &str = "(loop $more (drop (memory.grow (i32.const 16))) (br $more))";
+/// Calls itself until the stack ends.
+pub(crate) const RECURSE: &str = "(call $deeper (i64.const 0))";
+/// Wakes once, soon.
+pub(crate) const WAKE_SOON: &str = "(call $after (f64.const 1) (i64.const 7))";
+/// An answer that is a fault: BadDeviceFailure, without a text.
+pub(crate) const ANSWER_FAULT: &str =
+    "(i32.store8 (i32.const 16) (i32.const 1)) (i32.store (i32.const 20) (i32.const 0x808b0000))";
+
+impl Guest {
+    pub(crate) fn build(self) -> Vec<u8> {
+        let Self {
+            start,
+            wake,
+            stop,
+            init,
+            salt,
+        } = self;
+        let text = format!(
+            r#"(component
+  (import "backplane:host/timers@0.1.0" (instance $timers
+    (export "every" (func (param "period" f64) (param "token" u64)))
+    (export "after" (func (param "delay" f64) (param "token" u64)))))
+  (core func $every (canon lower (func $timers "every")))
+  (core func $after (canon lower (func $timers "after")))
+  (core instance $host (export "every" (func $every)) (export "after" (func $after)))
+  (core module $module
+    (import "host" "every" (func $every (param f64 i64)))
+    (import "host" "after" (func $after (param f64 i64)))
+    (memory (export "memory") 1)
+    (func $deeper (param i64) (call $deeper (i64.add (local.get 0) (i64.const 1))))
+    (func $init {init})
+    (start $init)
+    (data (i32.const 1024) "{salt}")
+    (func (export "start") (param i32) (result i32) {start} (i32.const 16))
+    (func (export "wake") (param i64) (result i32) {wake} (i32.const 16))
+    (func (export "stop") {stop}))
+  (core instance $guest (instantiate $module (with "host" (instance $host))))
+  (type $fault (record (field "status" u32) (field "detail" string)))
+  (func $start (param "reason" u32) (result (result (error $fault)))
+    (canon lift (core func $guest "start") (memory $guest "memory")))
+  (func $wake (param "token" u64) (result (result (error $fault)))
+    (canon lift (core func $guest "wake") (memory $guest "memory")))
+  (func $stop (canon lift (core func $guest "stop")))
+  (component $lifecycle
+    (type $record (record (field "status" u32) (field "detail" string)))
+    (import "import-type-fault" (type $fault (eq $record)))
+    (import "import-start" (func $start (param "reason" u32) (result (result (error $fault)))))
+    (import "import-wake" (func $wake (param "token" u64) (result (result (error $fault)))))
+    (import "import-stop" (func $stop))
+    (export $exported "fault" (type $fault))
+    (export "start" (func $start) (func (param "reason" u32) (result (result (error $exported)))))
+    (export "wake" (func $wake) (func (param "token" u64) (result (result (error $exported)))))
+    (export "stop" (func $stop)))
+  (instance $exports (instantiate $lifecycle
+    (with "import-type-fault" (type $fault)) (with "import-start" (func $start))
+    (with "import-wake" (func $wake)) (with "import-stop" (func $stop))))
+  (export "backplane:guest/lifecycle@0.1.0" (instance $exports)))"#
+        );
+        parse(&text)
+    }
+}
+
+pub(crate) fn parse(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap()
+}
+
+/// A component that exports one interface with one function without parameters.
+pub(crate) fn exporting(interface: &str) -> Vec<u8> {
+    parse(&format!(
+        r#"(component
+  (core module $m (func (export "f")))
+  (core instance $i (instantiate $m))
+  (func $f (canon lift (core func $i "f")))
+  (instance $e (export "start" (func $f)) (export "wake" (func $f)) (export "stop" (func $f)))
+  (export "{interface}" (instance $e)))"#
+    ))
+}
