@@ -1,5 +1,5 @@
 //! X.509 certificates as OPC UA uses them (Part 6, 6.2): reading them, asking them, and checking what one
-//! says about itself. Whether to trust one is decided in [`validate`]; making one is in [`create`].
+//! says about itself. Whether to trust one is decided in [`mod@validate`]; making one is in [`create`].
 //!
 //! A certificate comes from a peer before anything is known about it. Its length and the length of its
 //! chain are bounded before it is parsed, and its key is bounded before any arithmetic is done with it.

@@ -1,5 +1,5 @@
 //! Certificate revocation lists (RFC 5280, section 5): reading one, and asking whether it lists a
-//! certificate. Which list applies to which certificate is decided in [`validate`](super::validate).
+//! certificate. Which list applies to which certificate is decided in [`validate`](mod@super::validate).
 
 use std::collections::HashSet;
 use std::fmt;
