@@ -49,16 +49,11 @@ impl NodeManager for Simulator {
     fn start(&mut self, reason: StartReason) -> Result<(), Fault> {
         let uri: String = setting("namespace").unwrap_or_else(|| "urn:backplane:simulator".to_owned());
         let ns = namespace(&uri);
-        if reason != StartReason::Restored {
-            // So that the counter of a client goes on also when nothing could be handed over.
-            self.counter = u32::try_from(monotonic().as_millis() / 100).unwrap_or_default();
-        }
         let change = self.boiler.declare(Change::new(), ns);
         let change = self.signals.declare(change, ns);
         fixture::declare(change, ns, self.counter).commit()?;
         // Nodes that were there before keep their last values, and these must say what the plant really does.
-        let mut updates = vec![COUNTER.set(self.counter)];
-        updates.extend(self.boiler.set_points());
+        let mut updates = self.boiler.set_points().to_vec();
         updates.extend(self.signals.set_points());
         publish(&updates)?;
 
@@ -180,7 +175,7 @@ impl Methods for Simulator {
                 Ok(Outcome::default())
             }
             _ => Err(Fault::new(
-                StatusCode::BAD_METHOD_INVALID,
+                StatusCode::BAD_INVALID_ARGUMENT,
                 format!("method {tag} with {} arguments", inputs.len()),
             )),
         }
