@@ -103,3 +103,25 @@ pub enum SendError {
     #[error("sealing failed, the channel is stopped")]
     Stopped,
 }
+
+impl SendError {
+    /// The code of the ServiceFault a server answers instead, where it can still answer.
+    #[must_use]
+    pub const fn response_status(self) -> StatusCode {
+        match self {
+            Self::NotOpen => StatusCode::BAD_SECURE_CHANNEL_CLOSED,
+            Self::TooLarge { .. } => StatusCode::BAD_RESPONSE_TOO_LARGE,
+            Self::TooMuchHeld => StatusCode::BAD_TCP_NOT_ENOUGH_RESOURCES,
+            Self::Stopped => StatusCode::BAD_TCP_INTERNAL_ERROR,
+        }
+    }
+
+    /// The code a client reports to its application.
+    #[must_use]
+    pub const fn request_status(self) -> StatusCode {
+        match self {
+            Self::TooLarge { .. } => StatusCode::BAD_REQUEST_TOO_LARGE,
+            other => other.response_status(),
+        }
+    }
+}

@@ -296,7 +296,8 @@ fn a_change_in_any_byte_of_a_sealed_chunk_is_noticed() {
 
 #[test]
 fn a_cut_chunk_whose_size_says_so_is_refused() {
-    for (policy, mode) in all_securities() {
+    // Each length needs a channel of its own: None, and both modes of one policy.
+    for (policy, mode) in all_securities().into_iter().take(3) {
         let mut length = 8;
         loop {
             let mut wire = Setup::new(policy, mode).open();

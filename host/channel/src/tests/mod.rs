@@ -410,3 +410,13 @@ impl<'a> RawChunk<'a> {
         chunk
     }
 }
+
+/// Work goes to another thread and comes back; a channel lives in a task that moves.
+#[test]
+fn channels_and_their_work_can_move_between_threads() {
+    fn sendable<T: Send>() {}
+    sendable::<OpenWork>();
+    sendable::<OpenOutcome>();
+    sendable::<ServerChannel>();
+    sendable::<ClientChannel>();
+}

@@ -56,7 +56,6 @@ fn a_response_beyond_the_clients_limits_is_refused_before_a_number_is_taken() {
         setup.client_limits.max_message_size = 20_000;
         setup.client_limits.max_chunk_count = 2;
         let mut wire = setup.open();
-        wire.to_client.extend_from_slice(b"");
         let too_large = wire
             .server
             .send(wire.now, 1, &[0; 20_001], &mut wire.to_client)
@@ -68,6 +67,8 @@ fn a_response_beyond_the_clients_limits_is_refused_before_a_number_is_taken() {
                 chunks: 3
             }
         );
+        assert_eq!(too_large.response_status(), StatusCode::BAD_RESPONSE_TOO_LARGE);
+        assert_eq!(too_large.request_status(), StatusCode::BAD_REQUEST_TOO_LARGE);
         // Within the size, but in three chunks.
         let error = wire
             .server
