@@ -606,6 +606,10 @@ fn creating_and_deleting_for_ever_keeps_lists_consistent() {
         it.run(10);
         it.publish();
     }
+    it.world.sampled.clear();
+    it.run(1000);
+    assert_eq!(it.world.sampled.len(), 10 * live.len(), "each once per interval");
+    it.publish_many(5);
     it.answers.clear();
     it.subscriptions.set_publishing_mode(true, &[id]).unwrap();
     it.run(200);

@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use backplane_session::{ItemTraits, ResolvedItem, SourceChange};
-use backplane_types::{DataValue, MonitoringMode, StatusCode, TimestampsToReturn};
+use backplane_types::{DataValue, MonitoredItemModifyRequest, MonitoringMode, StatusCode, TimestampsToReturn};
 use support::{NUMBER, PARAMETERS, bench, key, request, source};
 
 #[test]
@@ -233,8 +233,19 @@ fn a_node_that_is_gone_is_told_once_and_may_return() {
     let message = it.message();
     assert_eq!(message.data.len(), 1);
     assert_eq!(message.data[0].1.status(), StatusCode::BAD_NODE_ID_UNKNOWN);
+    let samples = it.world.sampled.len();
+    let mut modify = MonitoredItemModifyRequest {
+        monitored_item_id: item,
+        requested_parameters: request(1).requested_parameters,
+    };
+    modify.requested_parameters.sampling_interval = 50.0;
+    let both = TimestampsToReturn::BOTH;
+    it.subscriptions
+        .modify_monitored_items(it.now, id, both, &[modify])
+        .unwrap();
     it.run(400);
     assert!(it.answers.is_empty(), "nothing more until it returns");
+    assert_eq!(it.world.sampled.len(), samples, "whatever is done to the item");
     it.subscriptions.rebind(it.now, key(id, item), source(1), None);
     it.run(100);
     assert_eq!(it.message().numbers(), [2.0]);
