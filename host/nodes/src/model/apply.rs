@@ -28,8 +28,8 @@ impl Model {
         self.apply(steps, snapshot, own)
     }
 
-    /// As [`changed`](Self::changed), for the next generation of a manager: the nodes of the attached one, `old`, are not in the way, because
-    /// this model will take their place.
+    /// As [`changed`](Self::changed), for the next generation of a manager whose present one, `old`, is attached: a node that a third manager has is
+    /// refused by the step, rather than when this model is attached.
     ///
     /// # Errors
     /// [`ChangeError`], which names the step.

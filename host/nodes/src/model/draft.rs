@@ -186,7 +186,10 @@ impl<'g> Draft<'g> {
         if id.is_null() {
             return Err((StatusCode::BAD_NODE_ID_INVALID, "the NodeId is null".to_owned()));
         }
+        // A model that is not attached may be the next generation of one that is. Whose nodes are in its way is known when it is attached.
+        let unknown_owner = self.own.is_none() && id.namespace != 0;
         match self.locate(id) {
+            Some(Place::Elsewhere(_)) if unknown_owner => Ok(()),
             Some(_) => Err((StatusCode::BAD_NODE_ID_EXISTS, "the NodeId is in use".to_owned())),
             None => Ok(()),
         }

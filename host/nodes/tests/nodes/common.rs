@@ -155,6 +155,12 @@ pub fn bare(limits: Limits) -> AddressSpace {
     space
 }
 
+/// Namespace 0 alone, made once.
+pub fn standard_nodes() -> Arc<backplane_nodes::Snapshot> {
+    static SPACE: std::sync::LazyLock<AddressSpace> = std::sync::LazyLock::new(|| bare(Limits::default()));
+    SPACE.snapshot()
+}
+
 /// A space, a manager in it, and somebody who asks.
 pub struct World {
     pub space: AddressSpace,
