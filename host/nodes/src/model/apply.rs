@@ -4,7 +4,6 @@
 //! an attribute may be in `attributes`.
 
 use backplane_types::{ExtensionObject, NodeId, QualifiedName, Range, StatusCode, Variant, ids};
-use hashbrown::HashMap;
 
 use crate::model::builder::{ChangeError, ModelBuilder, NewKind, NewNode, NewSource, Step};
 use crate::model::draft::{Draft, Refusal, standard};
@@ -48,7 +47,7 @@ impl Model {
         let draft = Draft::new(self.clone(), &snapshot.graph, own, steps.limits);
         let mut work = Work {
             draft,
-            touched: HashMap::new(),
+            touched: Vec::new(),
             steps,
         };
         for (number, step) in (1usize..).zip(&steps.steps) {
@@ -73,7 +72,7 @@ fn error(step: usize, what: String, (status, detail): Refusal) -> ChangeError {
 pub(crate) struct Work<'g> {
     pub(crate) draft: Draft<'g>,
     /// Variables whose first value or type these steps set, with the step.
-    touched: HashMap<NodeId, usize>,
+    pub(crate) touched: Vec<(Handle, usize)>,
     pub(crate) steps: &'g ModelBuilder,
 }
 
@@ -82,16 +81,17 @@ impl Work<'_> {
         match step {
             Step::Node(node) => {
                 self.check_name(&node.name)?;
+                let handle = create::node(self, node)?;
                 if matches!(node.kind, NewKind::Variable { .. } | NewKind::Property { .. }) {
-                    self.touched.insert(node.id.clone(), number);
+                    self.touched.push((handle, number));
                 }
-                create::node(self, node)
+                Ok(())
             }
             Step::OnDemand { id, minimum_sampling } => self.on_demand(id, *minimum_sampling),
             Step::Analog { id, low, high, unit } => self.analog(id, *low, *high, unit),
             Step::Attribute { id, attribute, value } => {
                 let handle = self.own(id)?;
-                self.touched.insert(id.clone(), number);
+                self.touched.push((handle, number));
                 attributes::set(&mut self.draft, handle, *attribute, value)
             }
             Step::Reference {
@@ -278,10 +278,8 @@ impl Work<'_> {
 
     /// Checks the values of all variables that the steps touched against their final declaration.
     fn check_values(&mut self) -> Result<(), ChangeError> {
-        for (id, step) in &self.touched {
-            let Some(handle) = self.draft.model.handle(id) else {
-                continue;
-            };
+        for (handle, step) in &self.touched {
+            let handle = *handle;
             let Some(variable) = self.draft.model.nodes.get(handle).and_then(|node| node.variable()) else {
                 continue;
             };

@@ -10,8 +10,10 @@ use backplane_types::{
 use crate::cell::ValueCell;
 use crate::model::apply::{Work, part_of, rank_of};
 use crate::model::builder::{MethodArgument, NewKind, NewNode, NewSource};
-use crate::model::draft::{Refusal, standard};
-use crate::model::node::{ArgumentRule, Body, DataType, Method, Node, ReferenceType, Source, Variable, VariableType};
+use crate::model::draft::{Place, Refusal, standard};
+use crate::model::node::{
+    ArgumentRule, Body, DataType, Handle, Method, Node, ReferenceType, Source, Variable, VariableType,
+};
 use crate::typing::TypeRule;
 
 const OBJECT: u32 = 1;
@@ -25,22 +27,18 @@ const VIEW: u32 = 128;
 const CONTAINERS: u32 = OBJECT | OBJECT_TYPE | VIEW;
 
 /// Applies a step that makes a node.
-pub(crate) fn node(work: &mut Work<'_>, new: &NewNode) -> Result<(), Refusal> {
+pub(crate) fn node(work: &mut Work<'_>, new: &NewNode) -> Result<Handle, Refusal> {
     match &new.kind {
         NewKind::Folder => object(work, new, &standard(ids::object_type::FOLDER_TYPE), true),
         NewKind::Object { type_definition } => object(work, new, type_definition, false),
         NewKind::View => {
-            parent_class(work, new, CONTAINERS)?;
-            insert(
-                work,
-                new,
-                Body::View {
-                    contains_no_loops: true,
-                    event_notifier: 0,
-                },
-            )?;
-            work.draft
-                .connect(&new.parent, &standard(ids::reference_type::ORGANIZES), &new.id)
+            let parent = parent(work, new, CONTAINERS)?;
+            let body = Body::View {
+                contains_no_loops: true,
+                event_notifier: 0,
+            };
+            let handle = insert(work, new, body)?;
+            hang(work, new, parent, ids::reference_type::ORGANIZES, handle)
         }
         NewKind::Variable {
             tag,
@@ -49,53 +47,31 @@ pub(crate) fn node(work: &mut Work<'_>, new: &NewNode) -> Result<(), Refusal> {
             source,
             access,
         } => {
-            parent_class(work, new, CONTAINERS | VARIABLE | VARIABLE_TYPE)?;
-            variable(
-                work,
-                new,
-                Declared {
-                    tag: *tag,
-                    data_type,
-                    source,
-                    access: *access,
-                    rank: rank_of(source),
-                },
-            )?;
-            definition_class(work, type_definition, VARIABLE_TYPE)?;
-            under_parent(work, new)?;
-            work.draft.connect(
-                &new.id,
-                &standard(ids::reference_type::HAS_TYPE_DEFINITION),
-                type_definition,
-            )
+            let declared = Declared {
+                tag: *tag,
+                data_type,
+                source,
+                access: *access,
+                rank: rank_of(source),
+            };
+            let parent = parent(work, new, CONTAINERS | VARIABLE | VARIABLE_TYPE)?;
+            let handle = variable(work, new, declared)?;
+            under_parent(work, new, parent, handle)?;
+            define(work, new, handle, type_definition, VARIABLE_TYPE)
         }
-        NewKind::Property { tag, data_type, source } => property(
-            work,
-            new,
-            Declared {
+        NewKind::Property { tag, data_type, source } => {
+            let declared = Declared {
                 tag: *tag,
                 data_type,
                 source,
                 access: 1,
                 rank: rank_of(source),
-            },
-        ),
+            };
+            property(work, new, declared)
+        }
         NewKind::Method { tag, inputs, outputs } => method(work, new, *tag, inputs, outputs),
         NewKind::ObjectType => subtype(work, new, OBJECT_TYPE, Body::ObjectType { is_abstract: false }),
-        NewKind::VariableType { data_type } => {
-            if work.draft.rule(data_type).is_none() {
-                return Err(no_data_type(data_type));
-            }
-            let link = work.draft.link(data_type)?;
-            let body = VariableType {
-                is_abstract: false,
-                data_type: link,
-                rank: -2,
-                dimensions: Vec::new(),
-                value: Variant::Empty,
-            };
-            subtype(work, new, VARIABLE_TYPE, Body::VariableType(Box::new(body)))
-        }
+        NewKind::VariableType { data_type } => variable_type(work, new, data_type),
         NewKind::ReferenceType { inverse } => {
             let body = ReferenceType {
                 is_abstract: false,
@@ -108,68 +84,108 @@ pub(crate) fn node(work: &mut Work<'_>, new: &NewNode) -> Result<(), Refusal> {
     }
 }
 
+fn variable_type(work: &mut Work<'_>, new: &NewNode, data_type: &NodeId) -> Result<Handle, Refusal> {
+    if work.draft.rule(data_type).is_none() {
+        return Err(no_data_type(data_type));
+    }
+    let link = work.draft.link(data_type)?;
+    let body = VariableType {
+        is_abstract: false,
+        data_type: link,
+        rank: -2,
+        dimensions: Vec::new(),
+        value: Variant::Empty,
+    };
+    subtype(work, new, VARIABLE_TYPE, Body::VariableType(Box::new(body)))
+}
+
 fn no_data_type(id: &NodeId) -> Refusal {
     (StatusCode::BAD_DATA_TYPE_ID_UNKNOWN, format!("no data type {id}"))
 }
 
-fn insert(work: &mut Work<'_>, new: &NewNode, body: Body) -> Result<(), Refusal> {
-    work.draft
-        .insert(Node::new(new.id.clone(), new.name.clone(), body))
-        .map(|_| ())
+fn insert(work: &mut Work<'_>, new: &NewNode, body: Body) -> Result<Handle, Refusal> {
+    work.draft.insert(Node::new(new.id.clone(), new.name.clone(), body))
 }
 
-/// Checks that the parent is there and of one of the classes.
-fn parent_class(work: &Work<'_>, new: &NewNode, classes: u32) -> Result<(), Refusal> {
-    let Some(place) = work.draft.locate(&new.parent) else {
-        return Err((
-            StatusCode::BAD_PARENT_NODE_ID_INVALID,
-            format!("no parent {}", new.parent),
-        ));
-    };
-    if work.draft.class(place) & classes == 0 {
-        let reason = format!("the parent {} is of the wrong node class", new.parent);
-        return Err((StatusCode::BAD_PARENT_NODE_ID_INVALID, reason));
-    }
-    Ok(())
+/// The parent of a new node.
+#[derive(Clone, Copy)]
+struct Parent {
+    /// Its handle, if it is in the same model.
+    handle: Option<Handle>,
+    class: u32,
 }
 
-fn definition_class(work: &Work<'_>, id: &NodeId, class: u32) -> Result<(), Refusal> {
-    match work.draft.locate(id) {
-        Some(place) if work.draft.class(place) == class => Ok(()),
-        _ => Err((
-            StatusCode::BAD_TYPE_DEFINITION_INVALID,
-            format!("{id} is not a type for this node class"),
-        )),
-    }
-}
-
-/// Organizes under the Objects folder, HasComponent elsewhere.
-fn under_parent(work: &mut Work<'_>, new: &NewNode) -> Result<(), Refusal> {
-    let view = work
+/// Finds the parent and checks that it is of one of the classes.
+fn parent(work: &Work<'_>, new: &NewNode, classes: u32) -> Result<Parent, Refusal> {
+    let invalid = |reason: String| (StatusCode::BAD_PARENT_NODE_ID_INVALID, reason);
+    let place = work
         .draft
         .locate(&new.parent)
-        .is_some_and(|place| work.draft.class(place) == VIEW);
-    let organized = view || new.parent == standard(ids::object::OBJECTS_FOLDER);
+        .ok_or_else(|| invalid(format!("no parent {}", new.parent)))?;
+    let class = work.draft.class(place);
+    if class & classes == 0 {
+        return Err(invalid(format!("the parent {} is of the wrong node class", new.parent)));
+    }
+    let handle = match place {
+        Place::Here(handle) => Some(handle),
+        Place::Elsewhere(_) => None,
+    };
+    Ok(Parent { handle, class })
+}
+
+/// Adds the reference from the parent to the new node.
+fn hang(work: &mut Work<'_>, new: &NewNode, parent: Parent, kind: u32, handle: Handle) -> Result<Handle, Refusal> {
+    let ends = ((&new.parent, parent.handle), (&new.id, Some(handle)));
+    work.draft.connect_ends(ends.0, &standard(kind), ends.1)?;
+    Ok(handle)
+}
+
+/// Adds the reference from the new node to its type definition, which must be of a class.
+fn define(
+    work: &mut Work<'_>,
+    new: &NewNode,
+    handle: Handle,
+    definition: &NodeId,
+    class: u32,
+) -> Result<Handle, Refusal> {
+    let place = work
+        .draft
+        .locate(definition)
+        .filter(|place| work.draft.class(*place) == class);
+    let there = match place {
+        Some(Place::Here(handle)) => Some(handle),
+        Some(Place::Elsewhere(_)) => None,
+        None => {
+            let reason = format!("{definition} is not a type for this node class");
+            return Err((StatusCode::BAD_TYPE_DEFINITION_INVALID, reason));
+        }
+    };
+    let kind = standard(ids::reference_type::HAS_TYPE_DEFINITION);
+    work.draft
+        .connect_ends((&new.id, Some(handle)), &kind, (definition, there))?;
+    Ok(handle)
+}
+
+/// Organizes under the Objects folder and in views, HasComponent elsewhere.
+fn under_parent(work: &mut Work<'_>, new: &NewNode, parent: Parent, handle: Handle) -> Result<Handle, Refusal> {
+    let organized = parent.class == VIEW || new.parent == standard(ids::object::OBJECTS_FOLDER);
     let kind = if organized {
         ids::reference_type::ORGANIZES
     } else {
         ids::reference_type::HAS_COMPONENT
     };
-    work.draft.connect(&new.parent, &standard(kind), &new.id)
+    hang(work, new, parent, kind, handle)
 }
 
-fn object(work: &mut Work<'_>, new: &NewNode, definition: &NodeId, organized: bool) -> Result<(), Refusal> {
-    parent_class(work, new, CONTAINERS)?;
-    definition_class(work, definition, OBJECT_TYPE)?;
-    insert(work, new, Body::Object { event_notifier: 0 })?;
+fn object(work: &mut Work<'_>, new: &NewNode, definition: &NodeId, organized: bool) -> Result<Handle, Refusal> {
+    let parent = parent(work, new, CONTAINERS)?;
+    let handle = insert(work, new, Body::Object { event_notifier: 0 })?;
     if organized {
-        work.draft
-            .connect(&new.parent, &standard(ids::reference_type::ORGANIZES), &new.id)?;
+        hang(work, new, parent, ids::reference_type::ORGANIZES, handle)?;
     } else {
-        under_parent(work, new)?;
+        under_parent(work, new, parent, handle)?;
     }
-    work.draft
-        .connect(&new.id, &standard(ids::reference_type::HAS_TYPE_DEFINITION), definition)
+    define(work, new, handle, definition, OBJECT_TYPE)
 }
 
 /// What a step says about a variable or property.
@@ -181,7 +197,7 @@ struct Declared<'s> {
     rank: i32,
 }
 
-fn variable(work: &mut Work<'_>, new: &NewNode, declared: Declared<'_>) -> Result<(), Refusal> {
+fn variable(work: &mut Work<'_>, new: &NewNode, declared: Declared<'_>) -> Result<Handle, Refusal> {
     let Some(rule) = work.draft.rule(declared.data_type) else {
         return Err(no_data_type(declared.data_type));
     };
@@ -209,16 +225,16 @@ fn variable(work: &mut Work<'_>, new: &NewNode, declared: Declared<'_>) -> Resul
     insert(work, new, Body::Variable(body))
 }
 
-fn property(work: &mut Work<'_>, new: &NewNode, declared: Declared<'_>) -> Result<(), Refusal> {
-    parent_class(work, new, u32::MAX)?;
-    variable(work, new, declared)?;
-    work.draft
-        .connect(&new.parent, &standard(ids::reference_type::HAS_PROPERTY), &new.id)?;
-    let definition = standard(ids::variable_type::PROPERTY_TYPE);
-    work.draft.connect(
-        &new.id,
-        &standard(ids::reference_type::HAS_TYPE_DEFINITION),
-        &definition,
+fn property(work: &mut Work<'_>, new: &NewNode, declared: Declared<'_>) -> Result<Handle, Refusal> {
+    let parent = parent(work, new, u32::MAX)?;
+    let handle = variable(work, new, declared)?;
+    hang(work, new, parent, ids::reference_type::HAS_PROPERTY, handle)?;
+    define(
+        work,
+        new,
+        handle,
+        &standard(ids::variable_type::PROPERTY_TYPE),
+        VARIABLE_TYPE,
     )
 }
 
@@ -241,7 +257,7 @@ pub(crate) fn static_property(
         rank,
     };
     let new = part_of(owner, name, NewKind::Folder);
-    property(work, &new, declared)
+    property(work, &new, declared).map(|_| ())
 }
 
 fn method(
@@ -250,17 +266,16 @@ fn method(
     tag: u32,
     inputs: &[MethodArgument],
     outputs: &[MethodArgument],
-) -> Result<(), Refusal> {
-    parent_class(work, new, OBJECT | OBJECT_TYPE)?;
+) -> Result<Handle, Refusal> {
+    let parent = parent(work, new, OBJECT | OBJECT_TYPE)?;
     let body = Method {
         executable: true,
         tag,
         inputs: argument_rules(work, inputs)?,
         outputs: argument_rules(work, outputs)?,
     };
-    insert(work, new, Body::Method(Box::new(body)))?;
-    work.draft
-        .connect(&new.parent, &standard(ids::reference_type::HAS_COMPONENT), &new.id)?;
+    let handle = insert(work, new, Body::Method(Box::new(body)))?;
+    hang(work, new, parent, ids::reference_type::HAS_COMPONENT, handle)?;
     for (name, arguments) in [("InputArguments", inputs), ("OutputArguments", outputs)] {
         if !arguments.is_empty() {
             let values: Vec<ExtensionObject> = arguments.iter().map(encoded_argument).collect();
@@ -274,7 +289,7 @@ fn method(
             )?;
         }
     }
-    Ok(())
+    Ok(handle)
 }
 
 fn argument_rules(work: &mut Work<'_>, arguments: &[MethodArgument]) -> Result<Vec<ArgumentRule>, Refusal> {
@@ -309,15 +324,14 @@ fn encoded_argument(argument: &MethodArgument) -> ExtensionObject {
     })
 }
 
-fn subtype(work: &mut Work<'_>, new: &NewNode, class: u32, body: Body) -> Result<(), Refusal> {
-    parent_class(work, new, class)?;
-    insert(work, new, body)?;
-    work.draft
-        .connect(&new.parent, &standard(ids::reference_type::HAS_SUBTYPE), &new.id)
+fn subtype(work: &mut Work<'_>, new: &NewNode, class: u32, body: Body) -> Result<Handle, Refusal> {
+    let parent = parent(work, new, class)?;
+    let handle = insert(work, new, body)?;
+    hang(work, new, parent, ids::reference_type::HAS_SUBTYPE, handle)
 }
 
-fn data_type(work: &mut Work<'_>, new: &NewNode, definition: Option<&ExtensionObject>) -> Result<(), Refusal> {
-    parent_class(work, new, DATA_TYPE)?;
+fn data_type(work: &mut Work<'_>, new: &NewNode, definition: Option<&ExtensionObject>) -> Result<Handle, Refusal> {
+    parent(work, new, DATA_TYPE)?;
     let Some(rule) = work.draft.rule(&new.parent) else {
         return Err(no_data_type(&new.parent));
     };
@@ -326,8 +340,10 @@ fn data_type(work: &mut Work<'_>, new: &NewNode, definition: Option<&ExtensionOb
         is_abstract: false,
         definition: value,
     };
-    subtype(work, new, DATA_TYPE, Body::DataType(Box::new(body)))?;
-    let Some(definition) = definition else { return Ok(()) };
+    let handle = subtype(work, new, DATA_TYPE, Body::DataType(Box::new(body)))?;
+    let Some(definition) = definition else {
+        return Ok(handle);
+    };
     let invalid = |reason: &str| (StatusCode::BAD_NODE_ATTRIBUTES_INVALID, reason.to_owned());
     if definition.is::<StructureDefinition>() {
         let structure: StructureDefinition = definition
@@ -336,17 +352,18 @@ fn data_type(work: &mut Work<'_>, new: &NewNode, definition: Option<&ExtensionOb
         if rule != TypeRule::STRUCTURE {
             return Err(invalid("a StructureDefinition, but the supertype is not Structure"));
         }
-        encoding(work, new, &structure)
+        encoding(work, new, &structure)?;
     } else if definition.is::<EnumDefinition>() {
         let enumeration: EnumDefinition = definition
             .decode_as()
             .map_err(|error| invalid(&format!("the EnumDefinition does not decode: {error}")))?;
-        enumeration_values(work, new, &enumeration, rule)
+        enumeration_values(work, new, &enumeration, rule)?;
     } else {
-        Err(invalid(
+        return Err(invalid(
             "the definition is neither a StructureDefinition nor an EnumDefinition",
-        ))
+        ));
     }
+    Ok(handle)
 }
 
 /// The "Default Binary" node of a structure (Part 3, 5.8.4).

@@ -45,7 +45,7 @@ impl<'g> Draft<'g> {
     }
 
     pub(crate) fn locate(&self, id: &NodeId) -> Option<Place> {
-        if let Some(handle) = self.model.handle(id) {
+        if let Some(handle) = self.here(id) {
             return Some(Place::Here(handle));
         }
         // A node that this change has removed is still in the graph.
@@ -53,6 +53,15 @@ impl<'g> Draft<'g> {
             .find(id)
             .filter(|key| Some(key.slot) != self.own)
             .map(Place::Elsewhere)
+    }
+
+    /// The handle of a node of this model. Most ids that steps name are of namespace 0, and need no look-up here.
+    pub(crate) fn here(&self, id: &NodeId) -> Option<Handle> {
+        if self.model.namespaces.contains_key(&id.namespace) {
+            self.model.handle(id)
+        } else {
+            None
+        }
     }
 
     pub(crate) fn node(&self, place: Place) -> Option<&Node> {
@@ -75,7 +84,7 @@ impl<'g> Draft<'g> {
 
     /// A link to a node, here or elsewhere, there or not.
     pub(crate) fn link(&mut self, id: &NodeId) -> Result<Link, Refusal> {
-        if let Some(handle) = self.model.handle(id) {
+        if let Some(handle) = self.here(id) {
             return Ok(Link::local(handle));
         }
         if let Some(index) = self.model.foreign_index.get(id) {
@@ -170,11 +179,7 @@ impl<'g> Draft<'g> {
         }
         let id = node.id.clone();
         let handle = self.model.nodes.insert(node).ok_or_else(too_many)?;
-        let nodes = &self.model.nodes;
-        self.model.by_id.insert(&id, handle.0, |hasher, number| {
-            use std::hash::BuildHasher;
-            nodes.get(Handle(number)).map_or(0, |node| hasher.hash_one(&node.id))
-        });
+        self.model.by_id.insert(&id, handle.0);
         self.set_tag_index(tag, handle);
         *self.model.namespaces.entry(id.namespace).or_insert(0) += 1;
         self.rules.remove(&id);
@@ -199,13 +204,7 @@ impl<'g> Draft<'g> {
         if tag == 0 {
             return;
         }
-        let nodes = &self.model.nodes;
-        self.model.by_tag.insert(&tag, handle.0, |hasher, number| {
-            use std::hash::BuildHasher;
-            nodes
-                .get(Handle(number))
-                .map_or(0, |node| hasher.hash_one(tag_of(node)))
-        });
+        self.model.by_tag.insert(&tag, handle.0);
     }
 
     /// Gives a node another tag.
@@ -268,21 +267,32 @@ impl<'g> Draft<'g> {
 
     /// Adds a reference and its inverse, where the ends are in this model.
     pub(crate) fn connect(&mut self, source: &NodeId, kind: &NodeId, target: &NodeId) -> Result<(), Refusal> {
+        let ends = (self.here(source), self.here(target));
+        self.connect_ends((source, ends.0), kind, (target, ends.1))
+    }
+
+    /// The same with ends whose handles are known; none for nodes elsewhere.
+    pub(crate) fn connect_ends(
+        &mut self,
+        source: (&NodeId, Option<Handle>),
+        kind: &NodeId,
+        target: (&NodeId, Option<Handle>),
+    ) -> Result<(), Refusal> {
         let kind_link = self.link(kind)?;
-        let (from, to) = (self.model.handle(source), self.model.handle(target));
+        let ((source, from), (target, to)) = (source, target);
         if from.is_none() && to.is_none() {
             let reason = "neither end of the reference is a node of this manager".to_owned();
             return Err((StatusCode::BAD_SOURCE_NODE_ID_INVALID, reason));
         }
         let both_ways = keeps_inverse(kind);
         if let Some(handle) = from {
-            self.add_reference(handle, kind, kind_link, true, target, both_ways)?;
+            self.add_reference(handle, (kind, kind_link), true, (target, to), both_ways)?;
         }
         if let Some(handle) = to
             && (both_ways || from.is_none())
-            && (from != to || from.is_none())
+            && from != to
         {
-            self.add_reference(handle, kind, kind_link, false, source, both_ways)?;
+            self.add_reference(handle, (kind, kind_link), false, (source, from), both_ways)?;
         }
         Ok(())
     }
@@ -290,16 +300,18 @@ impl<'g> Draft<'g> {
     fn add_reference(
         &mut self,
         handle: Handle,
-        kind: &NodeId,
-        kind_link: Link,
+        (kind, kind_link): (&NodeId, Link),
         forward: bool,
-        other: &NodeId,
+        (other, there): (&NodeId, Option<Handle>),
         exported: bool,
     ) -> Result<(), Refusal> {
         if self.model.references >= self.limits.max_references {
             return Err((StatusCode::BAD_OUT_OF_MEMORY, "too many references".to_owned()));
         }
-        let target = self.link(other)?;
+        let target = match there {
+            Some(handle) => Link::local(handle),
+            None => self.link(other)?,
+        };
         let reference = Reference::new(kind_link, forward, target);
         let first = (forward && *kind == standard(ids::reference_type::HAS_TYPE_DEFINITION))
             || (!forward && *kind == standard(ids::reference_type::HAS_SUBTYPE));

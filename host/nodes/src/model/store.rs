@@ -92,8 +92,22 @@ impl Arena {
 /// Numbers found by a key that the caller keeps elsewhere.
 #[derive(Debug, Clone)]
 pub(crate) struct Index {
-    shards: Vec<Arc<HashTable<u32>>>,
+    shards: Vec<Arc<HashTable<Entry>>>,
     hasher: DefaultHashBuilder,
+}
+
+/// A number with half of its key's hash: enough to move it to a larger table, and to pass over most others, without a look at the key.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    hash: u32,
+    number: u32,
+}
+
+impl Entry {
+    /// The hash that tables use: all bits of it depend on the half that is kept.
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
+    }
 }
 
 impl Default for Index {
@@ -107,37 +121,34 @@ impl Default for Index {
 }
 
 impl Index {
-    fn shard(hash: u64) -> usize {
-        // The table inside uses the lowest and the highest bits.
-        (hash >> 32) as usize % SHARDS
+    /// Shard and kept half of a key's hash.
+    fn place<K: Hash + ?Sized>(&self, key: &K) -> (usize, u32) {
+        let hash = self.hasher.hash_one(key);
+        ((hash & 0xff) as usize % SHARDS, (hash >> 32) as u32)
     }
 
     pub(crate) fn get<K: Hash + ?Sized>(&self, key: &K, is: impl Fn(u32) -> bool) -> Option<u32> {
-        let hash = self.hasher.hash_one(key);
-        self.shards
-            .get(Self::shard(hash))?
-            .find(hash, |number| is(*number))
-            .copied()
+        let (shard, hash) = self.place(key);
+        let found = self
+            .shards
+            .get(shard)?
+            .find(Entry::spread(hash), |entry| entry.hash == hash && is(entry.number));
+        found.map(|entry| entry.number)
     }
 
-    /// The key must not be there. `rehash` answers the key's hash of a stored number, by [`Index::hash`].
-    pub(crate) fn insert<K: Hash + ?Sized>(
-        &mut self,
-        key: &K,
-        number: u32,
-        rehash: impl Fn(&DefaultHashBuilder, u32) -> u64,
-    ) {
-        let hash = self.hasher.hash_one(key);
-        let hasher = &self.hasher;
-        if let Some(shard) = self.shards.get_mut(Self::shard(hash)) {
-            Arc::make_mut(shard).insert_unique(hash, number, |number| rehash(hasher, *number));
+    /// The key must not be there.
+    pub(crate) fn insert<K: Hash + ?Sized>(&mut self, key: &K, number: u32) {
+        let (shard, hash) = self.place(key);
+        if let Some(shard) = self.shards.get_mut(shard) {
+            let entry = Entry { hash, number };
+            Arc::make_mut(shard).insert_unique(Entry::spread(hash), entry, |entry| Entry::spread(entry.hash));
         }
     }
 
     pub(crate) fn remove<K: Hash + ?Sized>(&mut self, key: &K, number: u32) {
-        let hash = self.hasher.hash_one(key);
-        if let Some(shard) = self.shards.get_mut(Self::shard(hash))
-            && let Ok(entry) = Arc::make_mut(shard).find_entry(hash, |found| *found == number)
+        let (shard, hash) = self.place(key);
+        if let Some(shard) = self.shards.get_mut(shard)
+            && let Ok(entry) = Arc::make_mut(shard).find_entry(Entry::spread(hash), |entry| entry.number == number)
         {
             entry.remove();
         }
