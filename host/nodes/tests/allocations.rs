@@ -1,5 +1,7 @@
 //! That the request path allocates nothing, and how much a large model costs. Alone in its binary: the counter replaces the allocator.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "nodes/common.rs"]
 #[allow(dead_code, reason = "shared with the other test binary")]
 mod common;
@@ -153,19 +155,21 @@ fn a_large_model_loads_in_seconds_and_changes_at_once() {
     println!("{count} variables in {loaded:?}, {held} bytes each");
     assert!(held < 600, "{held} bytes for each variable");
     assert!(loaded.as_secs() < 20, "{loaded:?}");
-    let mut one = builder();
-    one.variable(
-        node("One"),
-        node("F7"),
-        name("One"),
-        0,
-        standard(ids::data_type::DOUBLE),
-        DataValue::new(0.0),
-        3,
-    );
-    let start = Instant::now();
-    space.update(id, &one).unwrap();
-    let changed = start.elapsed();
-    println!("one more variable in {changed:?}");
-    assert!(changed.as_millis() < 1_000, "{changed:?}");
+    for text in ["One", "Two"] {
+        let mut one = builder();
+        one.variable(
+            node(text),
+            node("F7"),
+            name(text),
+            0,
+            standard(ids::data_type::DOUBLE),
+            DataValue::new(0.0),
+            3,
+        );
+        let start = Instant::now();
+        space.update(id, &one).unwrap();
+        let changed = start.elapsed();
+        println!("one more variable in {changed:?}");
+        assert!(changed.as_millis() < 1_000, "{changed:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! An address space with namespace 0 and one manager, and services called as the server calls them.
 
-#![allow(unreachable_pub, clippy::unwrap_used, reason = "shared by the modules of this test")]
+#![allow(unreachable_pub, reason = "shared by the modules of this test")]
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
