@@ -311,13 +311,16 @@ impl Work<'_> {
                     variable.rank,
                     variable.dimensions()
                 );
+                // The last step that had to do with it is the one that made it wrong.
+                let touches = self.touched.iter().filter(|touched| touched.0 == handle);
+                let step = touches.map(|touched| touched.1).max().unwrap_or(*step);
                 let what = self
                     .steps
                     .steps
                     .get(step.saturating_sub(1))
                     .map(Step::describe)
                     .unwrap_or_default();
-                return Err(error(*step, what, (status, detail)));
+                return Err(error(step, what, (status, detail)));
             }
         }
         Ok(())
