@@ -210,10 +210,7 @@ fn data_value_leaves_out_what_is_default() {
     let picoseconds = decode::<DataValue>(&[0x14, 1, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]).unwrap();
     assert_eq!(picoseconds.source_picoseconds, Some(9_999));
     assert_eq!(decode::<DataValue>(&[0x10, 1, 0]).unwrap(), DataValue::default());
-    assert_eq!(
-        decode::<DataValue>(&[0x02, 0, 0, 0, 0]).unwrap().status,
-        Some(StatusCode::GOOD)
-    );
+    assert_eq!(decode::<DataValue>(&[0x02, 0, 0, 0, 0]).unwrap(), DataValue::default());
 }
 
 #[test]

@@ -5,7 +5,8 @@ mod common;
 
 use backplane_types::view::{DataValueRef, DecodeRef, VariantRef};
 use backplane_types::{
-    BinaryDecode, BuiltInType, DataValue, Decimal, DecodeLimits, Decoder, ExpandedNodeId, NodeId, Variant,
+    BinaryDecode, BuiltInType, DataValue, Decimal, DecodeLimits, Decoder, ExpandedNodeId, ExtensionObject, NodeId,
+    Variant,
 };
 use common::{check, decode, encode};
 use proptest::prelude::*;
@@ -49,7 +50,7 @@ proptest! {
 
     #[test]
     fn objects(object in common::extension_object(), info in common::diagnostic_info()) {
-        prop_assert_eq!(&decode::<backplane_types::ExtensionObject>(&encode(&object)).unwrap(), &object);
+        prop_assert_eq!(&decode::<ExtensionObject>(&encode(&object)).unwrap(), &object);
         prop_assert_eq!(&decode::<backplane_types::DiagnosticInfo>(&encode(&info)).unwrap(), &info);
         check(&object); check(&info);
     }
@@ -138,4 +139,48 @@ fn every_type_has_an_empty_array() {
     }
     assert_eq!(BuiltInType::from_id(0), None);
     assert_eq!(BuiltInType::from_id(26), None);
+}
+
+/// Different bytes for the same thing become the same value, so that what was decoded once is the same after it was sent on.
+#[test]
+fn what_stands_for_nothing_reads_as_nothing() {
+    let nothing = DataValue::default();
+    let status_good = [2, 0, 0, 0, 0];
+    let times_zero = [&[0x3C][..], &[0; 8], &[5, 0], &[0; 8], &[6, 0]].concat();
+    let picoseconds_alone = [0x30, 5, 0, 6, 0];
+    for bytes in [&status_good[..], &times_zero, &picoseconds_alone] {
+        let value: DataValue = decode(bytes).unwrap();
+        assert_eq!(value, nothing, "{bytes:?}");
+        let view = DataValueRef::decode_ref(&mut Decoder::new(bytes, DecodeLimits::DEFAULT)).unwrap();
+        assert_eq!(view.to_owned(), Ok(nothing.clone()));
+    }
+    let picoseconds_zero = [&[0x14, 9][..], &[0; 9]].concat();
+    assert_eq!(decode::<DataValue>(&picoseconds_zero).unwrap().source_picoseconds, None);
+
+    for kind in [1, 2] {
+        let null: ExtensionObject = decode(&[0, 7, kind, 0xFF, 0xFF, 0xFF, 0xFF]).unwrap();
+        let empty: ExtensionObject = decode(&[0, 7, kind, 0, 0, 0, 0]).unwrap();
+        assert_eq!(null, empty);
+        assert_eq!(encode(&null), [0, 7, kind, 0, 0, 0, 0]);
+    }
+}
+
+/// The index of a node id with an empty namespace URI counts, and is not lost on the way.
+#[test]
+fn an_empty_namespace_uri_is_none() {
+    let local = ExpandedNodeId::from(NodeId::numeric(2, 5));
+    let odd = ExpandedNodeId {
+        namespace_uri: "".into(),
+        ..local.clone()
+    };
+    assert!(odd.is_local());
+    assert_eq!(encode(&odd), encode(&local));
+    assert_eq!(odd.to_string(), "ns=2;i=5");
+    let bytes = [0x82, 2, 0, 5, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(decode::<ExpandedNodeId>(&bytes), Ok(local));
+    assert!("nsu=;i=5".parse::<ExpandedNodeId>().is_err());
+
+    let both: ExpandedNodeId = decode(&[0x82, 2, 0, 5, 0, 0, 0, 1, 0, 0, 0, b'u']).unwrap();
+    assert_eq!(both.to_string(), "nsu=u;i=5");
+    assert_eq!(both.node_id.namespace, 0, "with a URI the index means nothing");
 }

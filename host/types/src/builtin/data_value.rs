@@ -49,6 +49,12 @@ pub struct DataValueHead {
     pub server_picoseconds: Option<u16>,
 }
 
+/// Picoseconds that mean something: they add to a timestamp.
+#[inline]
+fn more(timestamp: Option<DateTime>, picoseconds: Option<u16>) -> Option<u16> {
+    timestamp.and(picoseconds).filter(|picoseconds| *picoseconds != 0)
+}
+
 impl Encoder<'_> {
     /// Appends a DataValue from its parts. `value` must not be the null Variant: that is `None`.
     ///
@@ -62,9 +68,6 @@ impl Encoder<'_> {
     #[inline]
     pub fn data_value_with(&mut self, head: &DataValueHead, value: Option<impl FnOnce(&mut Self)>) {
         let at = |timestamp: Option<DateTime>| timestamp.filter(|timestamp| !timestamp.is_null());
-        let more = |timestamp: Option<DateTime>, picoseconds: Option<u16>| {
-            timestamp.and(picoseconds).filter(|picoseconds| *picoseconds != 0)
-        };
         let source = at(head.source_timestamp);
         let server = at(head.server_timestamp);
         let source_picoseconds = more(source, head.source_picoseconds);
@@ -166,9 +169,13 @@ impl DataValueHead {
         if bits & mask::SERVER_PICOSECONDS != 0 {
             head.server_picoseconds = Some(d.u16()?.min(MAX_PICOSECONDS));
         }
-        // Without their timestamp they mean nothing.
-        head.source_picoseconds = head.source_timestamp.and(head.source_picoseconds);
-        head.server_picoseconds = head.server_timestamp.and(head.server_picoseconds);
+        // What stands for nothing reads as nothing, as it is written (Part 6, 5.2.2.17): the timestamp 0, and picoseconds that are 0 or
+        // have no timestamp.
+        let at = |timestamp: Option<DateTime>| timestamp.filter(|timestamp| !timestamp.is_null());
+        head.source_timestamp = at(head.source_timestamp);
+        head.server_timestamp = at(head.server_timestamp);
+        head.source_picoseconds = more(head.source_timestamp, head.source_picoseconds);
+        head.server_picoseconds = more(head.server_timestamp, head.server_picoseconds);
         Ok(head)
     }
 }
@@ -184,7 +191,8 @@ impl BinaryDecode for DataValue {
         let head = DataValueHead::decode(bits, d)?;
         Ok(Self {
             value,
-            status: (bits & mask::STATUS != 0).then_some(head.status),
+            // A status that stands in the message as Good is the same as none.
+            status: (head.status != StatusCode::GOOD).then_some(head.status),
             source_timestamp: head.source_timestamp,
             source_picoseconds: head.source_picoseconds,
             server_timestamp: head.server_timestamp,

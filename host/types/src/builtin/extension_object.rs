@@ -6,7 +6,7 @@
 use crate::Structure;
 use crate::codec::{BinaryDecode, BinaryEncode, DecodeError, DecodeLimits, Decoder, Encoder};
 
-use super::{ByteString, NodeId, XmlElement};
+use super::{ByteString, NodeId, UaString, XmlElement};
 
 /// The body of an [`ExtensionObject`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -138,8 +138,9 @@ impl BinaryDecode for ExtensionObject {
         let type_id = NodeId::decode(d)?;
         let body = match d.u8()? {
             NO_BODY => ExtensionBody::None,
-            BINARY_BODY => ExtensionBody::Binary(ByteString::decode(d)?),
-            XML_BODY => ExtensionBody::Xml(XmlElement::decode(d)?),
+            // A body that is announced is never null, as it is written.
+            BINARY_BODY => ExtensionBody::Binary(ByteString::from(d.byte_string()?.unwrap_or(&[]))),
+            XML_BODY => ExtensionBody::Xml(XmlElement(UaString::from(d.string()?.unwrap_or("")))),
             _ => return Err(DecodeError::Malformed("extension object encoding")),
         };
         Ok(Self { type_id, body })

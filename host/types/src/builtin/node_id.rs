@@ -193,7 +193,8 @@ impl BinaryEncode for ExpandedNodeId {
     fn encode(&self, e: &mut Encoder<'_>) {
         let mut flags = 0;
         let mut id = self.node_id.as_node_id_ref();
-        if !self.namespace_uri.is_null() {
+        // An empty URI names no namespace: then the index counts.
+        if !self.namespace_uri.is_empty() {
             flags |= NAMESPACE_URI_FLAG;
             // Part 6, 5.2.2.10: with a URI, the namespace index is 0.
             id.namespace = 0;
@@ -217,12 +218,17 @@ impl BinaryDecode for ExpandedNodeId {
     fn decode(d: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let form = d.u8()?;
         let flags = form & (NAMESPACE_URI_FLAG | SERVER_INDEX_FLAG);
-        let node_id = NodeIdRef::decode_form(form & !flags, d)?.to_owned();
-        let namespace_uri = if flags & NAMESPACE_URI_FLAG != 0 {
-            UaString::decode(d)?
+        let mut node_id = NodeIdRef::decode_form(form & !flags, d)?.to_owned();
+        let uri = if flags & NAMESPACE_URI_FLAG != 0 {
+            d.string()?
         } else {
-            UaString::NULL
+            None
         };
+        // With a URI the index has to be 0 and is ignored; an empty URI is none.
+        let namespace_uri = UaString::from(uri.filter(|uri| !uri.is_empty()));
+        if !namespace_uri.is_null() {
+            node_id.namespace = 0;
+        }
         let server_index = if flags & SERVER_INDEX_FLAG != 0 { d.u32()? } else { 0 };
         Ok(Self {
             node_id,

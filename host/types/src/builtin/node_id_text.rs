@@ -10,7 +10,7 @@ use super::{ByteString, ExpandedNodeId, Guid, Identifier, IdentifierRef, NodeId,
 /// The text is not a node id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseNodeIdError {
-    /// The namespace index is not a number from 0 to 65535, or its `;` is missing.
+    /// The namespace index is not a number from 0 to 65535, the namespace URI is empty, or its `;` is missing.
     #[error("bad namespace index")]
     Namespace,
     /// The server index is not a number, or its `;` is missing.
@@ -83,7 +83,7 @@ impl fmt::Display for ExpandedNodeId {
             write!(f, "svr={};", self.server_index)?;
         }
         let mut id = self.node_id.as_node_id_ref();
-        if let Some(uri) = self.namespace_uri.as_str() {
+        if let Some(uri) = self.namespace_uri.as_str().filter(|uri| !uri.is_empty()) {
             write!(f, "nsu={};", uri.replace('%', "%25").replace(';', "%3B"))?;
             id.namespace = 0;
         }
@@ -104,6 +104,9 @@ impl FromStr for ExpandedNodeId {
         }
         if let Some(after) = rest.strip_prefix("nsu=") {
             let (uri, after) = after.split_once(';').ok_or(ParseNodeIdError::Namespace)?;
+            if uri.is_empty() {
+                return Err(ParseNodeIdError::Namespace);
+            }
             value.namespace_uri = UaString::from(uri.replace("%3B", ";").replace("%3b", ";").replace("%25", "%"));
             value.node_id.identifier = identifier(after)?;
         } else {

@@ -79,6 +79,12 @@ pub fn node_id() -> impl Strategy<Value = NodeId> {
 
 pub fn expanded_node_id() -> impl Strategy<Value = ExpandedNodeId> {
     (node_id(), text(), prop_oneof![Just(0), any::<u32>()]).prop_map(|(mut node_id, namespace_uri, server_index)| {
+        // An empty URI is none.
+        let namespace_uri = if namespace_uri.is_empty() {
+            UaString::NULL
+        } else {
+            namespace_uri
+        };
         if !namespace_uri.is_null() {
             node_id.namespace = 0;
         }
