@@ -9,7 +9,7 @@ use backplane_types::{BinaryDecode, BinaryEncode, DecodeError, DecodeLimits, Dec
 use crate::feedback::note;
 
 /// Bytes that any call may take, whatever its input.
-const FREE: u64 = 4 * 1_024;
+pub(crate) const FREE: u64 = 4 * 1_024;
 /// Bytes that decoding may take per byte of input: a DataValue of one byte takes 72, and a list that grows holds old and new for a moment.
 const PER_BYTE: u64 = 3 * 72;
 
@@ -31,7 +31,11 @@ pub(crate) fn bounded<T>(input: usize, run: impl FnOnce() -> T) -> T {
 pub(crate) fn within<T>(limit: u64, run: impl FnOnce() -> T) -> T {
     let mut result = None;
     let cost = allocation_counter::measure(|| result = Some(run()));
-    assert!(cost.bytes_max <= limit, "{} bytes held, {limit} justified", cost.bytes_max);
+    assert!(
+        cost.bytes_max <= limit,
+        "{} bytes held, {limit} justified",
+        cost.bytes_max
+    );
     result.expect("measure runs what it is given")
 }
 

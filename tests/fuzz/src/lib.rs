@@ -3,9 +3,11 @@
 //! Each [`Target`] takes bytes and panics when a promise is broken; what the promises are stands at its function. This crate owns the
 //! functions, the seeds they start from and a driver that works on stable Rust. It must not know how the inputs were made.
 
-pub mod feedback;
-
+mod channel_setup;
 mod check;
-mod targets;
+pub mod corpus;
+pub mod feedback;
+mod splits;
+pub mod targets;
 
 pub use targets::{TARGETS, Target, target};

@@ -4,7 +4,9 @@
 
 use std::fmt::Debug;
 
-use backplane_types::view::{DataValueRef, DecodeRef, ExtensionObjectRef, NodeIdRef, QualifiedNameRef, StrRef, VariantRef};
+use backplane_types::view::{
+    DataValueRef, DecodeRef, ExtensionObjectRef, NodeIdRef, QualifiedNameRef, StrRef, VariantRef,
+};
 use backplane_types::{
     BinaryDecode, BinaryEncode, ByteString, DataValue, DateTime, DecodeError, DecodeLimits, Decoder, DiagnosticInfo,
     ExpandedNodeId, ExtensionObject, Guid, LocalizedText, NodeId, QualifiedName, StatusCode, UaString, Variant,
@@ -59,7 +61,14 @@ pub fn builtin(data: &[u8]) {
         return;
     };
     let run = if choice & 0x40 != 0 { array } else { value };
-    run(bytes, if choice & 0x80 != 0 { TIGHT } else { DecodeLimits::DEFAULT });
+    run(
+        bytes,
+        if choice & 0x80 != 0 {
+            TIGHT
+        } else {
+            DecodeLimits::DEFAULT
+        },
+    );
 }
 
 fn value<T: BinaryDecode + BinaryEncode + PartialEq + Debug>(bytes: &[u8], limits: DecodeLimits) {
@@ -114,7 +123,10 @@ fn data_value(bytes: &[u8], limits: DecodeLimits) {
         agree(&owned, borrowed.to_owned());
         agree(&owned.value, borrowed.value());
         assert_eq!(owned.head(), borrowed.head);
-        assert_eq!(owned.value.is_empty(), borrowed.value_ref().is_none_or(|value| value.bytes() == [0]));
+        assert_eq!(
+            owned.value.is_empty(),
+            borrowed.value_ref().is_none_or(|value| value.bytes() == [0])
+        );
         assert!(owned.is_same(&owned.clone()), "{owned:?}");
     }
 }
@@ -171,7 +183,14 @@ fn look_at(value: &Variant) {
     if let Some(array) = value.as_array() {
         assert_eq!(array.values.iter().count(), array.len());
         assert!(array.dimensions.is_empty() || array.dimensions.len() > 1);
-        let product = array.dimensions.iter().try_fold(1_usize, |product, length| product.checked_mul(*length as usize));
-        assert!(array.dimensions.is_empty() || product == Some(array.len()), "{:?}", array.dimensions);
+        let product = array
+            .dimensions
+            .iter()
+            .try_fold(1_usize, |product, length| product.checked_mul(*length as usize));
+        assert!(
+            array.dimensions.is_empty() || product == Some(array.len()),
+            "{:?}",
+            array.dimensions
+        );
     }
 }

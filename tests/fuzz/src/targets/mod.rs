@@ -1,6 +1,18 @@
 //! The targets, by name.
 
-mod builtin;
+pub mod builtin;
+pub mod certificate;
+pub mod client_channel;
+pub mod extension;
+pub mod guest;
+pub mod message;
+pub mod private_key;
+pub mod range;
+pub mod sealed;
+pub mod secret;
+pub mod server_channel;
+pub mod text;
+pub mod view;
 
 /// A kind of input and what to do with it.
 #[derive(Clone, Copy)]
@@ -20,7 +32,7 @@ macro_rules! targets {
 }
 
 targets! {
-    builtin,
+    builtin, message, view, extension, text, range, guest, server_channel, client_channel, certificate, private_key, secret, sealed,
 }
 
 /// The target with a name.
