@@ -33,6 +33,8 @@ pub struct Limits {
     pub max_references: u32,
     /// Bytes of a browse name, a display name or a string identifier.
     pub max_name_length: u32,
+    /// Bytes of a NodeSet2 document.
+    pub max_nodeset_size: u32,
     /// Managers attached at a time.
     pub max_managers: u32,
     /// Namespaces in the NamespaceArray.
@@ -61,6 +63,7 @@ impl Default for Limits {
             max_nodes: 10_000_000,
             max_references: 50_000_000,
             max_name_length: 4_096,
+            max_nodeset_size: 128 * 1024 * 1024,
             max_managers: 1_024,
             max_namespaces: 4_096,
             max_type_depth: 64,

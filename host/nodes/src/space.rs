@@ -35,6 +35,7 @@ pub struct Snapshot {
     /// In the order of the parts of the graph.
     pub(crate) attached: Vec<Attached>,
     pub(crate) limits: Limits,
+    pub(crate) namespaces: Arc<NamespaceTable>,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -47,13 +48,14 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    fn new(epoch: u64, attached: Vec<Attached>, limits: Limits) -> Self {
+    fn new(epoch: u64, attached: Vec<Attached>, limits: Limits, namespaces: Arc<NamespaceTable>) -> Self {
         let models: Vec<Arc<Model>> = attached.iter().map(|entry| Arc::clone(&entry.model)).collect();
         Self {
             epoch,
             graph: Arc::new(Graph::new(&models, limits.max_type_depth)),
             attached,
             limits,
+            namespaces,
         }
     }
 
@@ -180,7 +182,7 @@ impl AddressSpace {
     #[must_use]
     pub fn new(limits: Limits, namespaces: Arc<NamespaceTable>) -> Self {
         Self {
-            snapshot: ArcSwap::from_pointee(Snapshot::new(0, Vec::new(), limits)),
+            snapshot: ArcSwap::from_pointee(Snapshot::new(0, Vec::new(), limits, Arc::clone(&namespaces))),
             changing: Mutex::new(()),
             next_manager: AtomicU64::new(1),
             namespaces,
@@ -318,6 +320,7 @@ impl AddressSpace {
             old.epoch.wrapping_add(1),
             attached,
             self.limits,
+            Arc::clone(&self.namespaces),
         )));
     }
 }

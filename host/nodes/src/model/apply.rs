@@ -9,6 +9,7 @@ use crate::model::builder::{ChangeError, ModelBuilder, NewKind, NewNode, NewSour
 use crate::model::draft::{Draft, Refusal, standard};
 use crate::model::node::{Body, Handle, Source};
 use crate::model::{Model, attributes, create, remove};
+use crate::namespace::NamespaceTable;
 use crate::space::{ManagerId, Snapshot};
 use crate::typing::{self, TypeRule};
 use crate::units::Unit;
@@ -49,6 +50,7 @@ impl Model {
             draft,
             touched: Vec::new(),
             steps,
+            namespaces: &snapshot.namespaces,
         };
         for (number, step) in (1usize..).zip(&steps.steps) {
             work.apply(number, step)
@@ -74,6 +76,8 @@ pub(crate) struct Work<'g> {
     /// Variables whose first value or type these steps set, with the step.
     pub(crate) touched: Vec<(Handle, usize)>,
     pub(crate) steps: &'g ModelBuilder,
+    /// Where documents add their namespaces.
+    namespaces: &'g NamespaceTable,
 }
 
 impl Work<'_> {
@@ -103,7 +107,7 @@ impl Work<'_> {
                 let (source, target) = if *forward { (source, target) } else { (target, source) };
                 self.reference(source, kind, target)
             }
-            Step::Nodeset { document } => crate::nodeset::import(self, document),
+            Step::Nodeset { document } => crate::nodeset::import(self, number, document, self.namespaces),
             Step::Bind { id, tag } => {
                 let handle = self.own(id)?;
                 self.draft.retag(handle, *tag)

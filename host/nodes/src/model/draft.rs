@@ -337,11 +337,12 @@ impl<'g> Draft<'g> {
 
     /// Whether there is such a reference, looking at the end that is in this model (both ends would tell the same).
     pub(crate) fn is_connected(&mut self, source: &NodeId, kind: &NodeId, target: &NodeId) -> Result<bool, Refusal> {
+        let both_ways = keeps_inverse(kind);
         let kind = self.link(kind)?;
         let (node, forward, other) = match (self.model.handle(source), self.model.handle(target)) {
             (None, Some(handle)) => (handle, false, self.link(source)?),
-            // The node with fewer references is looked through.
-            (Some(from), Some(to)) if self.reference_count(to) < self.reference_count(from) => {
+            // The node with fewer references is looked through, where both have it.
+            (Some(from), Some(to)) if both_ways && self.reference_count(to) < self.reference_count(from) => {
                 (to, false, Link::local(from))
             }
             (Some(handle), _) => (handle, true, self.link(target)?),

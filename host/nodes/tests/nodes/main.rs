@@ -7,6 +7,7 @@ mod call;
 mod cell;
 mod common;
 mod model;
+mod nodeset;
 mod ns0;
 mod random;
 mod read;
