@@ -228,7 +228,7 @@ struct After<'s> {
 /// Write, with managers: each is asked once, all of them at the same time.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub async fn write_waiting(
     snapshot: &Snapshot,
     cx: &ServiceContext<'_>,
