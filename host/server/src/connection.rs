@@ -330,7 +330,7 @@ impl Connection {
             return Ok(());
         }
         if let Some(session) = answer.activated {
-            link.bind(session);
+            link.bind(&self.shared, session);
             self.channel.set_limits_authenticated();
         }
         self.send(answer.request_id, &answer.message)

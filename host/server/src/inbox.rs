@@ -16,7 +16,7 @@ thread_local! {
 
 /// The input of one connection.
 #[derive(Debug, Default)]
-pub struct Inbox {
+pub(crate) struct Inbox {
     bytes: Vec<u8>,
     start: usize,
     /// Bytes that the next chunk needs from `start`.
@@ -25,18 +25,18 @@ pub struct Inbox {
 
 impl Inbox {
     /// What is there, to be decoded in place.
-    pub fn pending(&mut self) -> &mut [u8] {
+    pub(crate) fn pending(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.start..).unwrap_or_default()
     }
 
     /// Whether nothing is there.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.start >= self.bytes.len()
     }
 
     /// Records that `count` bytes are done with; the buffer goes back when nothing is left.
-    pub fn consume(&mut self, count: usize) {
+    pub(crate) fn consume(&mut self, count: usize) {
         self.start = self.start.saturating_add(count).min(self.bytes.len());
         self.wanted = 0;
         if self.is_empty() {
@@ -45,12 +45,12 @@ impl Inbox {
     }
 
     /// Records that the next chunk needs `bytes` from the start of what is there.
-    pub fn want(&mut self, bytes: usize) {
+    pub(crate) fn want(&mut self, bytes: usize) {
         self.wanted = bytes;
     }
 
     /// A buffer whose spare room the next receive fills.
-    pub fn room(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn room(&mut self) -> &mut Vec<u8> {
         if self.bytes.capacity() == 0 {
             self.bytes = POOL.with_borrow_mut(Vec::pop).unwrap_or_default();
         }
@@ -77,7 +77,7 @@ impl Inbox {
     }
 
     /// Gives an unused buffer back: a receive brought nothing.
-    pub fn release_if_empty(&mut self) {
+    pub(crate) fn release_if_empty(&mut self) {
         if self.is_empty() && self.bytes.capacity() > 0 {
             self.give_back();
         }

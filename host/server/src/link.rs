@@ -11,13 +11,13 @@ use std::sync::atomic::AtomicUsize;
 use backplane_channel::ChannelEvidence;
 use backplane_nodes::Caller;
 use backplane_session::{ChannelId, ChannelInfo, ValidatedSession};
-use backplane_types::{IdentifierRef, MessageSecurityMode, NodeIdRef, Now, StatusCode};
+use backplane_types::{IdentifierRef, NodeIdRef, Now, StatusCode};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::AbortHandle;
 
 use crate::roles;
 use crate::shard::Place;
-use crate::shared::Shared;
+use crate::shared::{Points, Shared};
 
 /// An answer that was not given in the turn of its request.
 #[derive(Debug)]
@@ -40,6 +40,7 @@ pub(crate) type OutboundSender = UnboundedSender<Outbound>;
 pub(crate) struct Bound {
     pub(crate) session: ValidatedSession,
     pub(crate) caller: Arc<Caller>,
+    pub(crate) points: Points,
 }
 
 /// A request that waits: its handle, and how to end its task.
@@ -70,13 +71,11 @@ pub(crate) struct Link {
 impl Link {
     /// A link for a channel that has just opened.
     pub(crate) fn new(number: u64, evidence: Arc<ChannelEvidence>, peer: SocketAddr, outbound: OutboundSender, waiting_limit: usize) -> Self {
-        let mode = evidence.mode;
         let channel = ChannelInfo {
             id: ChannelId(number),
             client_certificate: evidence.client_certificate.clone(),
             security_policy: evidence.policy.uri().into(),
-            signed: mode == MessageSecurityMode::SIGN || mode == MessageSecurityMode::SIGN_AND_ENCRYPT,
-            encrypted: mode == MessageSecurityMode::SIGN_AND_ENCRYPT,
+            security_mode: evidence.mode,
         };
         Self { channel, evidence, peer, outbound, bound: None, waiting: HashMap::new(), handed_over: Arc::default(), waiting_limit }
     }
@@ -94,7 +93,7 @@ impl Link {
             let validated = shared.sessions.lock().validate(now, &token.to_owned(), self.channel.id);
             // A session used before its activation is closed.
             let validated = validated.inspect_err(|_| shared.session_table_changed())?;
-            self.bind(validated);
+            self.bind(shared, validated);
         }
         let bound = self.bound.as_ref().ok_or(StatusCode::BAD_INTERNAL_ERROR)?;
         bound.session.handle.touch(now);
@@ -102,14 +101,10 @@ impl Link {
     }
 
     /// Keeps a session that was activated on this connection.
-    pub(crate) fn bind(&mut self, session: ValidatedSession) {
+    pub(crate) fn bind(&mut self, shared: &Shared, session: ValidatedSession) {
         let caller = Arc::new(roles::caller(&session, self.evidence.mode));
-        self.bound = Some(Bound { session, caller });
-    }
-
-    /// Whether a session was activated on this connection; then it may send larger messages.
-    pub(crate) fn is_authenticated(&self) -> bool {
-        self.bound.is_some()
+        let points = shared.points(session.handle.number());
+        self.bound = Some(Bound { session, caller, points });
     }
 
     /// Notes that the task behind `task` will answer a request. The caller has asked [`may_wait`](Self::may_wait).

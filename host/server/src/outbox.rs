@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 
 /// Reading stops while more responses than this wait to be written.
-pub const STOP_READING: usize = 100;
+pub(crate) const STOP_READING: usize = 100;
 /// Reading goes on when no more than this wait.
-pub const RESUME_READING: usize = 50;
+pub(crate) const RESUME_READING: usize = 50;
 /// Reading also stops while more bytes than this wait, whatever their number.
 const STOP_BYTES: usize = 4 * 1024 * 1024;
 /// A buffer that grew beyond this is given back when it runs empty.
@@ -16,7 +16,7 @@ const KEEP_CAPACITY: usize = 256 * 1024;
 
 /// The output of one connection.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     bytes: Vec<u8>,
     sent: usize,
     ends: VecDeque<usize>,
@@ -25,29 +25,29 @@ pub struct Outbox {
 
 impl Outbox {
     /// The buffer to append to. Call [`message_done`](Self::message_done) after each message.
-    pub fn buffer(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
     /// Marks the end of what was appended as the end of one message.
-    pub fn message_done(&mut self) {
+    pub(crate) fn message_done(&mut self) {
         self.ends.push_back(self.bytes.len());
     }
 
     /// What has to be written next.
     #[must_use]
-    pub fn pending(&self) -> &[u8] {
+    pub(crate) fn pending(&self) -> &[u8] {
         self.bytes.get(self.sent..).unwrap_or_default()
     }
 
     /// Whether anything has to be written.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.sent >= self.bytes.len()
     }
 
     /// Records that `count` bytes of [`pending`](Self::pending) are gone.
-    pub fn advance(&mut self, count: usize) {
+    pub(crate) fn advance(&mut self, count: usize) {
         self.sent = self.sent.saturating_add(count).min(self.bytes.len());
         while self.ends.front().is_some_and(|end| *end <= self.sent) {
             self.ends.pop_front();
@@ -70,7 +70,7 @@ impl Outbox {
 
     /// Whether requests should be left in the socket until more has been written. Has memory: stops above
     /// [`STOP_READING`], resumes at [`RESUME_READING`].
-    pub fn is_congested(&mut self) -> bool {
+    pub(crate) fn is_congested(&mut self) -> bool {
         let waiting = self.ends.len();
         let bytes = self.bytes.len() - self.sent;
         self.paused = if self.paused { waiting > RESUME_READING || bytes > STOP_BYTES / 2 } else { waiting > STOP_READING || bytes > STOP_BYTES };

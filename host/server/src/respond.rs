@@ -1,6 +1,7 @@
 //! How responses begin and how requests fail: the response header (Part 4 7.33) and the ServiceFault (7.34).
 
-use backplane_types::{Encoder, ExtensionObject, NodeId, Now, RequestKind, ResponseHeader, StatusCode, Structure};
+use backplane_types::service::RequestKind;
+use backplane_types::{Encoder, ExtensionObject, NodeId, Now, ResponseHeader, StatusCode, Structure};
 
 /// Encoding id of ServiceFault (Part 4 7.34).
 const SERVICE_FAULT: u32 = 397;

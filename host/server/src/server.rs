@@ -8,10 +8,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use backplane_channel::{ChannelIds, ServerConfig};
 use backplane_crypto::{SecurityPolicy, random_bytes};
+use backplane_nodes::ns0::ServerStatus;
 use backplane_nodes::{AddressSpace, NamespaceTable};
 use backplane_plugin::{EngineOptions, FolderWatch, PluginHost, PluginOptions};
 use backplane_session::{LoginThrottle, SessionLimits, Sessions, SubscriptionRegistry, ThrottleLimits};
-use backplane_types::{ByteString, DecodeLimits, MessageSecurityMode};
+use backplane_types::{ByteString, DecodeLimits, MessageSecurityMode, ServerState};
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
@@ -24,7 +25,7 @@ use crate::listener::{self, Connections};
 use crate::shard::{self, Shards};
 use crate::shared::{Entropy, Shared, keep_sessions};
 use crate::users::Users;
-use crate::{pki, status};
+use crate::{namespaces, pki, server_object};
 
 /// How often the plugin folder is looked at.
 const PLUGIN_FOLDER_INTERVAL: Duration = Duration::from_millis(200);
@@ -53,7 +54,7 @@ pub enum StartError {
     Pki(#[from] pki::PkiError),
     /// Namespace 0 or the host's own nodes.
     #[error("the server's own nodes: {0}")]
-    Nodes(String),
+    Nodes(#[from] backplane_nodes::ns0::Namespace0Error),
     /// The plugin engine.
     #[error(transparent)]
     Plugins(#[from] backplane_plugin::EngineError),
@@ -72,6 +73,7 @@ pub enum StartError {
 pub struct Server {
     shared: Arc<Shared>,
     trust: Arc<pki::Pki>,
+    status: Arc<ServerStatus>,
     address: SocketAddr,
     listener: JoinHandle<()>,
     tasks: Vec<JoinHandle<()>>,
@@ -92,18 +94,20 @@ impl Server {
         let address = socket.local_addr().map_err(|source| StartError::Listen { address: config.listen, source })?;
         make_folder(&config.state)?;
         let trust = Arc::new(pki::Pki::open(&pki_options(&config), clock.now().utc)?);
-        let space = own_space(&config, clock)?;
+        let (space, status) = own_space(&config, clock)?;
         let (shards, doors) = Shards::new(std::thread::available_parallelism().map_or(1, usize::from));
         let shared = Arc::new(shared(&config, clock, &trust, address, Arc::clone(&space), shards)?);
         let registry = Arc::new(SubscriptionRegistry::new(u32::MAX, u32::MAX));
         let mut tasks: Vec<JoinHandle<()>> =
             doors.into_iter().map(|door| tokio::spawn(shard::run(Arc::clone(&shared), door, Arc::clone(&registry)))).collect();
         tasks.push(tokio::spawn(keep_sessions(Arc::clone(&shared))));
+        let keeper = namespaces::keep(Arc::clone(space.namespaces()), config.state.clone(), shared.stopping.subscribe());
+        tasks.push(tokio::spawn(keeper));
         let (plugins, watch) = start_plugins(&config, space, clock).await?;
         let drain = Duration::from_secs_f64(config.limits.drain_timeout / 1000.0);
         let listener = tokio::spawn(listener::run(Arc::clone(&shared), socket, drain));
         tracing::info!(%address, nodes = shared.space.load().node_count(), "accepting connections");
-        Ok(Self { shared, trust, address, listener, tasks, plugins, watch, drain })
+        Ok(Self { shared, trust, status, address, listener, tasks, plugins, watch, drain })
     }
 
     /// Where connections are accepted.
@@ -129,6 +133,7 @@ impl Server {
     /// Stops accepting, tells clients, waits for them, stops the plugins.
     pub async fn stop(self) {
         tracing::info!("stopping");
+        self.status.set_state(ServerState::SHUTDOWN);
         self.shared.stopping.send_replace(true);
         if let Err(error) = self.listener.await {
             tracing::error!(%error, "the listener ended badly");
@@ -169,13 +174,13 @@ fn pki_options(config: &Config) -> pki::PkiOptions {
 }
 
 /// Namespace 0 and the Server object.
-fn own_space(config: &Config, clock: Clock) -> Result<Arc<AddressSpace>, StartError> {
-    let known = status::known_namespaces(&config.state);
+fn own_space(config: &Config, clock: Clock) -> Result<(Arc<AddressSpace>, Arc<ServerStatus>), StartError> {
+    let known = namespaces::known(&config.state);
     let limits = node_limits(&config.limits);
     let namespaces = Arc::new(NamespaceTable::new(&config.application_uri, &known, limits.max_namespaces));
     let space = Arc::new(AddressSpace::new(limits, namespaces));
-    status::attach(&space, config, clock).map_err(StartError::Nodes)?;
-    Ok(space)
+    let status = server_object::attach(&space, config, clock)?;
+    Ok((space, status))
 }
 
 fn node_limits(limits: &ServerLimits) -> backplane_nodes::Limits {

@@ -74,8 +74,7 @@ impl Shared {
 
     /// The continuation points of a session, made when it first browses.
     pub(crate) fn points(&self, session: u32) -> Points {
-        let limit = self.space.limits().max_browse_continuation_points;
-        Arc::clone(self.points.lock().entry(session).or_insert_with(|| Arc::new(Mutex::new(ContinuationPoints::new(limit)))))
+        Arc::clone(self.points.lock().entry(session).or_default())
     }
 
     /// To be called after everything that can add a session or end one: cleans up after those that ended, and lets the

@@ -160,7 +160,9 @@ impl Work<'_> {
     fn analog(&mut self, id: &NodeId, low: f64, high: f64, unit: &str) -> Result<(), Refusal> {
         let handle = self.own(id)?;
         let invalid = |reason: String| (StatusCode::BAD_NODE_ATTRIBUTES_INVALID, reason);
-        if !low.is_finite() || !high.is_finite() || low >= high {
+        // 0 to 0 stands for no range: a variable that has a unit and nothing else.
+        let unit_only = low == 0.0 && high == 0.0 && !unit.is_empty();
+        if !unit_only && (!low.is_finite() || !high.is_finite() || low >= high) {
             return Err(invalid(format!("{low} to {high} is not a range")));
         }
         let rule = self
@@ -173,10 +175,10 @@ impl Work<'_> {
         if !rule.is_some_and(TypeRule::is_number) {
             return Err(invalid("not a variable of a number".to_owned()));
         }
-        let range = ExtensionObject::from_structure(&Range { low, high });
+        let range = (!unit_only).then(|| ExtensionObject::from_structure(&Range { low, high }));
         let properties = [
-            ("EURange", ids::data_type::RANGE, Some(range.clone())),
-            ("InstrumentRange", ids::data_type::RANGE, Some(range)),
+            ("EURange", ids::data_type::RANGE, range.clone()),
+            ("InstrumentRange", ids::data_type::RANGE, range),
             ("EngineeringUnits", ids::data_type::EU_INFORMATION, self.unit(unit)?),
         ];
         for (name, data_type, value) in properties {
@@ -184,14 +186,15 @@ impl Work<'_> {
                 create::static_property(self, id, name, data_type, -1, Variant::from(value))?;
             }
         }
-        if let Some(Body::Variable(variable)) = self.draft.model.nodes.get_mut(handle).map(|node| &mut node.body) {
+        if !unit_only
+            && let Some(Body::Variable(variable)) = self.draft.model.nodes.get_mut(handle).map(|node| &mut node.body)
+        {
             variable.extra_mut().instrument_range = Some((low, high));
         }
-        let with_unit = !unit.is_empty();
-        let definition = if with_unit {
-            ids::variable_type::ANALOG_UNIT_RANGE_TYPE
-        } else {
-            ids::variable_type::ANALOG_ITEM_TYPE
+        let definition = match (unit_only, unit.is_empty()) {
+            (true, _) => ids::variable_type::ANALOG_UNIT_TYPE,
+            (false, false) => ids::variable_type::ANALOG_UNIT_RANGE_TYPE,
+            (false, true) => ids::variable_type::ANALOG_ITEM_TYPE,
         };
         self.redefine(id, handle, definition)
     }

@@ -54,7 +54,7 @@ fn list(folder: &Path, json: bool) -> Outcome {
 fn kind(found: &Inspection) -> &'static str {
     found.kind.map_or("unknown", |kind| match kind {
         PluginKind::NodeManager => "node-manager",
-        PluginKind::Classifier => "isolation-classifier",
+        PluginKind::IsolationClassifier => "isolation-classifier",
     })
 }
 

@@ -261,6 +261,9 @@ impl Config {
             if entry.name.is_empty() {
                 user.problem("name", "missing");
             }
+            for role in entry.roles.iter().filter(|role| crate::roles::by_name(role).is_none()) {
+                user.problem("roles", format_args!("{role:?} is none of {}", crate::roles::names()));
+            }
             if let Err(error) = crate::users::check_hash(&entry.password_hash) {
                 user.problem("password-hash", error);
             }

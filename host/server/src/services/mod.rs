@@ -14,8 +14,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use backplane_session::RequestGuard;
+use backplane_types::service::RequestKind;
 use backplane_types::view::RequestPeek;
-use backplane_types::{DecodeError, DecodeLimits, Decoder, NodeId, Now, RequestKind, StatusCode, Structure};
+use backplane_types::{DecodeError, DecodeLimits, Decoder, NodeId, Now, StatusCode, Structure};
 
 pub(crate) use identity::ThrottleKey;
 

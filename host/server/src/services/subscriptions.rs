@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backplane_types::service::RequestKind;
 use backplane_types::view::PublishView;
-use backplane_types::{RequestKind, StatusCode};
+use backplane_types::{DecodeError, StatusCode, SubscriptionAcknowledgement};
 
 use super::{Progress, Request};
 use crate::link::{Bound, Link};
@@ -39,10 +40,11 @@ pub(super) fn hand_over(shared: &Arc<Shared>, link: &Link, bound: &Bound, reques
 
 fn publish(shared: &Shared, request: &Request<'_>) -> Result<Work, StatusCode> {
     let view = PublishView::parse(request.peek.body, shared.decode_limits).map_err(|error| error.status())?;
-    if view.subscription_acknowledgements.len() > shared.limits.operations_per_request as usize {
+    if view.acknowledgements.len() > shared.limits.operations_per_request as usize {
         return Err(StatusCode::BAD_TOO_MANY_OPERATIONS);
     }
-    let acknowledgements = view.operations().map(|ack| (ack.subscription_id, ack.sequence_number)).collect();
+    let pair = |ack: Result<SubscriptionAcknowledgement, DecodeError>| ack.map(|ack| (ack.subscription_id, ack.sequence_number));
+    let acknowledgements = view.operations().map(pair).collect::<Result<_, _>>().map_err(|error| error.status())?;
     let hint = request.peek.header.timeout_hint;
     let deadline = (hint > 0).then(|| request.context.now.mono.saturating_add(Duration::from_millis(u64::from(hint))));
     Ok(Work::Publish { acknowledgements, deadline })

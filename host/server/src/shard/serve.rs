@@ -2,9 +2,10 @@
 
 use backplane_nodes::Snapshot;
 use backplane_session::{PublishRequest, PublishTicket, SubscriptionParameters, Subscriptions};
+use backplane_types::service::RequestKind;
 use backplane_types::{
     CancelResponse, CreateMonitoredItemsRequest, CreateMonitoredItemsResponse, CreateSubscriptionResponse, DeleteMonitoredItemsResponse,
-    DeleteSubscriptionsResponse, ModifyMonitoredItemsResponse, ModifySubscriptionResponse, RequestKind, SetMonitoringModeResponse,
+    DeleteSubscriptionsResponse, ModifyMonitoredItemsResponse, ModifySubscriptionResponse, SetMonitoringModeResponse,
     SetPublishingModeResponse, StatusCode, Structure,
 };
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backplane_session::{PublishReply, PublishTicket, SubscriptionRegistry, Subscriptions};
-use backplane_types::{Encoder, Now, RequestKind, StatusCode};
+use backplane_types::service::RequestKind;
+use backplane_types::{Encoder, Now, StatusCode};
 
 use super::serve::{Scene, serve};
 use super::source::{Source, SpaceSampler, follow_structure};

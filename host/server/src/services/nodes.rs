@@ -1,0 +1,124 @@
+//! Services on nodes (Part 4 5.9, 5.11, 5.12): from the body of the request straight to the body of the response.
+//!
+//! What can be answered from the address space is answered in the connection's own turn. What needs a node manager goes on
+//! in a task of its own, on a copy of the body.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backplane_nodes::services::{self, Progress as NodeProgress, ServiceContext};
+use backplane_nodes::{CallContext, Snapshot};
+use backplane_types::service::RequestKind;
+use backplane_types::{DecodeLimits, Encoder, Now, StatusCode};
+
+use super::{Answered, Progress, Request};
+use crate::link::Bound;
+use crate::shared::Shared;
+
+/// What the task of a waiting request takes along.
+struct Waiting {
+    kind: RequestKind,
+    snapshot: Arc<Snapshot>,
+    call: CallContext,
+    now: Now,
+    decode: DecodeLimits,
+    max_response_size: usize,
+    body: Vec<u8>,
+}
+
+/// Answers a request on nodes.
+pub(super) fn serve(shared: &Arc<Shared>, bound: &Bound, request: &Request<'_>, out: &mut Vec<u8>) -> Result<Progress, StatusCode> {
+    let now = request.context.now;
+    let timeout = timeout(shared, request.peek.header.timeout_hint);
+    let call = CallContext {
+        caller: Arc::clone(&bound.caller),
+        deadline: now.mono.saturating_add(timeout),
+        deadline_utc: now.utc.saturating_add(timeout),
+        trace_parent: None,
+        internal: false,
+    };
+    let max_response_size = response_limit(shared, bound);
+    request.context.begin(request.kind, out);
+    let cx = ServiceContext { call: &call, now, decode: shared.decode_limits, max_response_size };
+    let snapshot = shared.space.load();
+    let body = request.peek.body;
+    let mut encoder = Encoder::new(out);
+    use RequestKind as Kind;
+    let progress = match request.kind {
+        Kind::Read => services::read(&snapshot, &cx, body, &mut encoder)?,
+        Kind::Write => services::write(&snapshot, &cx, body, &mut encoder)?,
+        Kind::Call => services::call(&snapshot, &cx, body, &mut encoder)?,
+        Kind::Browse | Kind::BrowseNext => {
+            let mut points = bound.points.lock();
+            let browse = if request.kind == Kind::Browse { services::browse } else { services::browse_next };
+            browse(&snapshot, &cx, &mut points, body, &mut encoder)?;
+            NodeProgress::Done
+        }
+        Kind::TranslateBrowsePathsToNodeIds => {
+            services::translate_browse_paths(&snapshot, &cx, body, &mut encoder)?;
+            NodeProgress::Done
+        }
+        Kind::RegisterNodes => {
+            services::register_nodes(&snapshot, &cx, body, &mut encoder)?;
+            NodeProgress::Done
+        }
+        Kind::UnregisterNodes => {
+            services::unregister_nodes(&snapshot, &cx, body, &mut encoder)?;
+            NodeProgress::Done
+        }
+        _ => return Err(StatusCode::BAD_SERVICE_UNSUPPORTED),
+    };
+    match (progress, encoder.error()) {
+        (NodeProgress::Done, None) => Ok(Progress::Done),
+        (NodeProgress::Done, Some(status)) => Err(status),
+        (NodeProgress::MustWait, _) => {
+            let snapshot = Arc::clone(&snapshot);
+            let waiting = Waiting { kind: request.kind, snapshot, call, now, decode: shared.decode_limits, max_response_size, body: body.to_vec() };
+            Ok(wait(request, bound, timeout, waiting))
+        }
+    }
+}
+
+/// Goes on with a request whose managers have to be asked.
+fn wait(request: &Request<'_>, bound: &Bound, timeout: Duration, waiting: Waiting) -> Progress {
+    let context = request.context;
+    let guard = bound.session.handle.enter(context.now);
+    request.later(Some(guard), async move {
+        let mut message = Vec::new();
+        context.begin(waiting.kind, &mut message);
+        // The managers keep the deadline; this one is for a manager that does not.
+        let slack = Duration::from_millis(100);
+        let result = tokio::time::timeout(timeout.saturating_add(slack), waiting.run(&mut message)).await;
+        match result.unwrap_or(Err(StatusCode::BAD_TIMEOUT)) {
+            Ok(()) => Answered::from(message),
+            Err(status) => Answered::from(context.fault_message(status)),
+        }
+    })
+}
+
+impl Waiting {
+    async fn run(&self, message: &mut Vec<u8>) -> Result<(), StatusCode> {
+        let cx = ServiceContext { call: &self.call, now: self.now, decode: self.decode, max_response_size: self.max_response_size };
+        match self.kind {
+            RequestKind::Read => services::read_waiting(&self.snapshot, &cx, &self.body, message).await,
+            RequestKind::Write => services::write_waiting(&self.snapshot, &cx, &self.body, message).await,
+            RequestKind::Call => services::call_waiting(&self.snapshot, &cx, &self.body, message).await,
+            _ => Err(StatusCode::BAD_INTERNAL_ERROR),
+        }
+    }
+}
+
+/// How long a request may take: what the client says, but never longer than the server allows.
+fn timeout(shared: &Shared, hint: u32) -> Duration {
+    let limit = Duration::from_secs_f64(shared.limits.request_timeout / 1000.0);
+    if hint == 0 { limit } else { limit.min(Duration::from_millis(u64::from(hint))) }
+}
+
+/// Bytes that a response body may have: what the session's client takes, but never more than the server makes.
+fn response_limit(shared: &Shared, bound: &Bound) -> usize {
+    let own = shared.space.limits().max_response_size as usize;
+    match bound.session.handle.parameters().max_response_message_size {
+        0 => own,
+        wanted => own.min(wanted as usize),
+    }
+}
