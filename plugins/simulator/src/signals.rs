@@ -60,12 +60,19 @@ impl Signals {
                     .value(0.0),
             )
             .add(Variable::new(TICKS, id("Ticks"), "Ticks").under(&folder).value(0u64))
-            .add(set_point(
-                Variable::new(AMPLITUDE, id("Amplitude"), "Amplitude"),
-                &folder,
-                self.amplitude,
-            ))
-            .add(set_point(Variable::new(PERIOD, id("Period"), "Period"), &folder, self.period).unit("SEC"))
+            .add(
+                set_point(
+                    Variable::new(AMPLITUDE, id("Amplitude"), "Amplitude"),
+                    &folder,
+                    self.amplitude,
+                )
+                .range(0.0..=1000.0),
+            )
+            .add(
+                set_point(Variable::new(PERIOD, id("Period"), "Period"), &folder, self.period)
+                    .range(0.1..=3600.0)
+                    .unit("SEC"),
+            )
     }
 
     pub(crate) fn set_points(&self) -> [Update; 2] {

@@ -140,7 +140,8 @@ impl<T: Typed> Variable<T> {
         self
     }
 
-    /// The unit, as a UNECE common code such as "CEL"; makes it an AnalogItem.
+    /// The unit, as a UNECE common code such as "CEL". An AnalogItem has a range too: without [`range`](Self::range) the
+    /// change is refused.
     pub fn unit(mut self, code: &str) -> Self {
         self.spec.unit(code);
         self

@@ -170,9 +170,8 @@ impl Space {
                 Ok(())
             }
             Step::OnDemand { id, minimum_sampling } => self.on_demand(&id, minimum_sampling),
-            Step::Analog { id, low, high, unit } => {
-                self.variable(&id).map(|node| node.analog = Some((low, high, unit)))
-            }
+            Step::Analog { id, low, high, unit } => self.analog(&id, low, high, unit),
+
             Step::Attributes { id, items } => self.node(&id).map(|node| node.attributes.extend(items)),
             Step::Reference {
                 source,
@@ -255,6 +254,19 @@ impl Space {
         } else {
             Err(refused(StatusCode::BAD_NODE_CLASS_INVALID, "not a variable", id))
         }
+    }
+
+    fn analog(&mut self, id: &NodeId, low: f64, high: f64, unit: String) -> Result<(), Fault> {
+        let node = self.variable(id)?;
+        if !low.is_finite() || !high.is_finite() || low >= high {
+            return Err(refused(
+                StatusCode::BAD_NODE_ATTRIBUTES_INVALID,
+                format_args!("{low} to {high} is not a range"),
+                id,
+            ));
+        }
+        node.analog = Some((low, high, unit));
+        Ok(())
     }
 
     fn on_demand(&mut self, id: &NodeId, minimum_sampling: f64) -> Result<(), Fault> {

@@ -1,4 +1,4 @@
-//! Sleeps for an hour: half a second after it has started, and whenever somebody reads `s=Asked`. It computes nothing meanwhile.
+//! Sleeps for an hour: two seconds after it has started, and whenever somebody reads `s=Asked`. It computes nothing meanwhile.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl NodeManager for Sleeps {
                     .on_demand(Duration::from_millis(100)),
             )
             .commit()?;
-        after(Duration::from_millis(500), 1);
+        after(Duration::from_secs(2), 1);
         Ok(())
     }
 

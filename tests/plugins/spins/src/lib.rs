@@ -1,4 +1,4 @@
-//! Loops for ever: half a second after it has started, and whenever somebody reads `s=Asked`.
+//! Loops for ever: two seconds after it has started, and whenever somebody reads `s=Asked`.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl NodeManager for Spins {
                     .on_demand(Duration::from_millis(100)),
             )
             .commit()?;
-        after(Duration::from_millis(500), 1);
+        after(Duration::from_secs(2), 1);
         Ok(())
     }
 
