@@ -4,6 +4,7 @@ Prints one JSON line per case; see ../src/client.rs for the protocol.
 """
 
 import asyncio
+import dataclasses
 import json
 import sys
 import time
@@ -318,16 +319,16 @@ async def server_object(client):
 
 async def structures(client, ns):
     """Values of the simulator's own structure and enumeration decode with the definitions that the server gives."""
-    types = await client.load_data_type_definitions()
-    check(types, "no data type of the simulator was found")
+    await client.load_data_type_definitions()
     found = []
     for node in await client.get_node(f"ns={ns};s=Boiler").get_children():
         if await node.read_node_class() != ua.NodeClass.Variable:
             continue
         value = await node.read_value()
-        if type(value).__name__ in types:
+        # What asyncua could not decode stays an ExtensionObject of bytes.
+        if dataclasses.is_dataclass(value) and getattr(value, "data_type", ua.NodeId()).NamespaceIndex == ns:
             found.append(type(value).__name__)
-    check(found, "no variable of the boiler has a structure or enumeration of its own")
+    check(found, "no variable of the boiler has a structure of its own that decodes")
 
 
 async def discovery(setup):

@@ -147,7 +147,7 @@ async function indexRanges(session, ns) {
     equal(Array.from((await session.read({ nodeId, attributeId: AttributeIds.Value })).value.value), [10, 21, 31, 40, 50], "array after a write of 1:2");
 }
 
-async function browseEverything(session, ns) {
+async function browseEverything(session, ns, security) {
     const seen = new Set();
     let own = 0;
     let level = ["i=85"];
@@ -155,6 +155,8 @@ async function browseEverything(session, ns) {
         const batch = level.splice(0, 100);
         const results = await session.browse(batch.map((nodeId) => ({ nodeId, browseDirection: 0, referenceTypeId: "i=33", includeSubtypes: true, nodeClassMask: 0, resultMask: 63 })));
         for (let result of results) {
+            // Nodes about users and keys want an encrypted channel (AccessRestrictions); the walk goes on without them.
+            if (security === NONE && result.statusCode.name === "BadSecurityModeInsufficient") continue;
             equal(result.statusCode.name, "Good", "browse");
             const references = result.references.slice();
             while (result.continuationPoint) {
@@ -234,7 +236,7 @@ async function structures(session, ns) {
         if (value.value.dataType === DataType.ExtensionObject && value.value.arrayType === VariantArrayType.Scalar) {
             await opcua.getExtraDataTypeManager(session);
             await opcua.resolveDynamicExtensionObject(session, value.value);
-            check(!(value.value.value instanceof opcua.OpaqueStructure), `${reference.browseName} stays opaque`);
+            check(value.value.value.constructor.name !== "OpaqueStructure", `${reference.browseName} stays opaque`);
             found += 1;
         }
     }
@@ -291,7 +293,7 @@ async function services() {
     for (const security of [NONE, SECURE[1]]) {
         const cases = { "server object": serverObject, browse: browseEverything, translate, "every type": everyType, "wrong writes": wrongWrites, "index ranges": indexRanges, structures };
         for (const [name, body] of Object.entries(cases)) {
-            await run(`${name} ${security.name}`, () => withSession(security, undefined, body));
+            await run(`${name} ${security.name}`, () => withSession(security, undefined, (session, ns) => body(session, ns, security)));
         }
     }
     for (const security of [NONE, ...SECURE]) {
