@@ -342,7 +342,8 @@ impl ModelBuilder {
         self
     }
 
-    /// Makes a variable an AnalogUnitRangeType: EURange, InstrumentRange and, if `unit` (a UNECE common code such as "CEL") is not empty, EngineeringUnits.
+    /// Gives a variable of a number EURange and InstrumentRange and, if `unit` (a UNECE common code such as "CEL") is not empty, EngineeringUnits; its type
+    /// definition becomes AnalogItemType or AnalogUnitRangeType. 0 to 0 with a unit stands for no range: AnalogUnitType. Clients cannot write numbers outside.
     pub fn analog(&mut self, id: NodeId, low: f64, high: f64, unit: &str) -> &mut Self {
         self.steps.push(Step::Analog {
             id,

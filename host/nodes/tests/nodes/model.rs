@@ -322,6 +322,17 @@ fn analog_items_have_ranges_and_units() {
 }
 
 #[test]
+fn a_unit_alone_makes_no_range() {
+    let mut steps = plant();
+    steps.analog(node("Speed"), 0.0, 0.0, "CEL");
+    let world = World::new(&steps);
+    let snapshot = world.space.snapshot();
+    assert_eq!(snapshot.eu_range(&node("Speed")), None);
+    assert!(snapshot.property(&node("Speed"), "EngineeringUnits").is_some());
+    assert_eq!(world.write(&node("Speed"), 1e9), StatusCode::GOOD);
+}
+
+#[test]
 fn types_and_their_instances() {
     let mut steps = builder();
     let encoding = node("Point.Binary");
