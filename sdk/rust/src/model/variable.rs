@@ -140,8 +140,7 @@ impl<T: Typed> Variable<T> {
         self
     }
 
-    /// The unit, as a UNECE common code such as "CEL". An AnalogItem has a range too: without [`range`](Self::range) the
-    /// change is refused.
+    /// The unit, as a UNECE common code such as "CEL"; makes it an AnalogUnit, or with a [`range`](Self::range) an AnalogItem.
     pub fn unit(mut self, code: &str) -> Self {
         self.spec.unit(code);
         self

@@ -258,7 +258,8 @@ impl Space {
 
     fn analog(&mut self, id: &NodeId, low: f64, high: f64, unit: String) -> Result<(), Fault> {
         let node = self.variable(id)?;
-        if !low.is_finite() || !high.is_finite() || low >= high {
+        let unit_only = low == 0.0 && high == 0.0 && !unit.is_empty();
+        if !unit_only && (!low.is_finite() || !high.is_finite() || low >= high) {
             return Err(refused(
                 StatusCode::BAD_NODE_ATTRIBUTES_INVALID,
                 format_args!("{low} to {high} is not a range"),
