@@ -11,7 +11,7 @@ use backplane_types::{DataValue, NodeId, StatusCode, Variant};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use crate::instance::{Death, Instance};
+use crate::instance::{Death, Handover, Instance};
 use crate::state::Clock;
 
 /// Set when nobody waits for an answer any more.
@@ -43,6 +43,8 @@ pub(crate) enum Work {
         inputs: Vec<Variant>,
         reply: Reply<CallOutcome>,
     },
+    /// State for the next generation.
+    Save { reply: Reply<Result<Option<Handover>, Fault>> },
 }
 
 impl Work {
@@ -52,6 +54,7 @@ impl Work {
             Self::Read { reply, .. } => drop(reply.send(Err(fault))),
             Self::Write { reply, .. } => drop(reply.send(Err(fault))),
             Self::Call { reply, .. } => drop(reply.send(Err(fault))),
+            Self::Save { reply } => drop(reply.send(Err(fault))),
         }
     }
 }
@@ -120,6 +123,7 @@ async fn handle(instance: &mut Instance, envelope: Envelope, clock: &Clock) -> R
         return Ok(());
     }
     match work {
+        Work::Save { reply } => answer(reply, instance.save().await.map(Ok)),
         Work::Read { tags, max_age, reply } => answer(reply, instance.read(context, cancelled, &tags, max_age).await),
         Work::Write { writes, reply } => answer(reply, instance.write(context, cancelled, writes).await),
         Work::Call {

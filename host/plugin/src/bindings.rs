@@ -89,7 +89,7 @@ facets! {
     history: history = "history", false;
     conditions: conditions = "conditions", false;
     view: view = "view", false;
-    handover: handover = "handover", false;
+    handover: handover = "handover", true;
     classify: classify = "classify", false;
 }
 

@@ -43,11 +43,15 @@ impl Death {
     }
 }
 
-/// Why `start` is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StartReason {
-    Cold = 0,
-    Restored = 1,
+/// `lifecycle.start` without anything to go on from, and after a `handover.restore`.
+const COLD: u32 = 0;
+const RESTORED: u32 = 1;
+
+/// What one generation hands over to the next. The host keeps the bytes and does not look at them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Handover {
+    pub(crate) schema: u32,
+    pub(crate) state: Vec<u8>,
 }
 
 /// See the module text.
@@ -106,27 +110,62 @@ impl Instance {
         })
     }
 
-    /// `lifecycle.start`: what it declares stays hidden until [`go_live`](Self::go_live).
-    pub(crate) async fn start(&mut self, reason: StartReason) -> Result<(), Death> {
+    /// `lifecycle.start`, after `handover.restore` if there is state. What it declares stays hidden until [`go_live`](Self::go_live).
+    pub(crate) async fn start(&mut self, state: Option<Handover>) -> Result<(), Death> {
+        let reason = if state.is_some() { RESTORED } else { COLD };
+        if let Some(state) = state {
+            self.restore(state).await?;
+        }
         let Some(lifecycle) = &self.facets.lifecycle else {
             return Err(Death::unexpected("no lifecycle"));
         };
-        match guarded!(
+        let answer = guarded!(
             self,
             "lifecycle.start",
             self.shared.limits.start,
             lifecycle,
-            call_start(reason as u32)
-        )? {
-            Ok(()) => Ok(()),
-            Err(fault) => Err(Death {
-                status: StatusCode(fault.status),
-                reason: format!(
-                    "lifecycle.start answered {}: {}",
-                    StatusCode(fault.status),
-                    self.clip(&fault.detail)
-                ),
-            }),
+            call_start(reason)
+        )?;
+        answer.map_err(|fault| self.refused("lifecycle.start", &fault))
+    }
+
+    /// `handover.restore`.
+    async fn restore(&mut self, handover: Handover) -> Result<(), Death> {
+        let Some(facet) = &self.facets.handover else {
+            return Ok(());
+        };
+        let deadline = self.shared.limits.handover;
+        let Handover { schema, state } = handover;
+        let (_, reads) = guarded!(self, "handover.schema", deadline, facet, call_schema())?;
+        if !reads.contains(&schema) {
+            return Err(Death::unexpected(format!(
+                "the older generation hands over state of schema {schema}, this one reads {reads:?} only"
+            )));
+        }
+        let answer = guarded!(self, "handover.restore", deadline, facet, call_restore(schema, &state))?;
+        answer.map_err(|fault| self.refused("handover.restore", &fault))
+    }
+
+    /// `handover.save`; none for a plugin that hands nothing over.
+    pub(crate) async fn save(&mut self) -> Result<Result<Option<Handover>, Fault>, Death> {
+        let Some(facet) = &self.facets.handover else {
+            return Ok(Ok(None));
+        };
+        let deadline = self.shared.limits.handover;
+        let (schema, _) = guarded!(self, "handover.schema", deadline, facet, call_schema())?;
+        let answer = guarded!(self, "handover.save", deadline, facet, call_save())?;
+        Ok(match answer {
+            Ok(state) => Ok(Some(Handover { schema, state })),
+            Err(fault) => Err(self.answered("handover.save", &fault)),
+        })
+    }
+
+    /// A fault that ends an instance before it has served.
+    fn refused(&self, what: &str, fault: &ua::Fault) -> Death {
+        let status = StatusCode(fault.status);
+        Death {
+            status,
+            reason: format!("{what} answered {status}: {}", self.clip(&fault.detail)),
         }
     }
 

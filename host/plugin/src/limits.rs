@@ -55,6 +55,8 @@ pub struct Limits {
     pub write: Deadline,
     /// `methods.invoke`.
     pub call: Deadline,
+    /// `handover.save` and `handover.restore`.
+    pub handover: Deadline,
     /// How long a generation that is replaced or unloaded may finish what was asked of it.
     pub drain: Duration,
     /// Calls waiting for the instance; the next one is answered BadServerTooBusy.
@@ -104,6 +106,7 @@ impl Default for Limits {
             read: Deadline::millis(250, 5_000),
             write: Deadline::millis(250, 5_000),
             call: Deadline::millis(2_000, 30_000),
+            handover: Deadline::millis(5_000, 10_000),
             drain: Duration::from_secs(10),
             mailbox: 1_024,
             timers: 1_024,
@@ -137,6 +140,7 @@ pub struct LimitOverrides {
     read: Option<DeadlineOverride>,
     write: Option<DeadlineOverride>,
     call: Option<DeadlineOverride>,
+    handover: Option<DeadlineOverride>,
     drain: Option<Millis>,
     mailbox: Option<usize>,
     timers: Option<usize>,
@@ -201,6 +205,7 @@ impl LimitOverrides {
             (self.read, &mut limits.read),
             (self.write, &mut limits.write),
             (self.call, &mut limits.call),
+            (self.handover, &mut limits.handover),
         ] {
             value.unwrap_or_default().apply(into);
         }

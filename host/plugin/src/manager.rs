@@ -4,14 +4,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use backplane_nodes::{BoxFuture, CallContext, CallOutcome, Facets, Fault, NodeManager, WriteOperation};
+use backplane_nodes::{BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, WriteOperation};
 use backplane_types::{DataValue, NodeId, StatusCode, Variant};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::actor::{Cancelled, Envelope, Reply, Work};
 use crate::counters::Counters;
+use crate::instance::Handover;
 use crate::state::Clock;
 
 /// See the module text.
@@ -53,6 +55,20 @@ impl PluginManager {
     /// Nothing serves.
     pub(crate) fn disconnect(&self) {
         self.route.store(None);
+    }
+
+    /// What the instance that serves hands over to the next generation, or its refusal; the outer error is that it cannot be asked, or has died over it.
+    pub(crate) async fn save(&self, bound: Duration) -> Result<Result<Option<Handover>, Fault>, Fault> {
+        let now = (self.clock)();
+        let call = CallContext {
+            caller: Arc::new(Caller::anonymous()),
+            deadline: now.mono.saturating_add(bound),
+            deadline_utc: now.utc.saturating_add(bound),
+            trace_parent: None,
+            internal: true,
+        };
+        self.ask(&call, StatusCode::BAD_NO_COMMUNICATION, |reply| Work::Save { reply })
+            .await
     }
 
     async fn ask<T>(

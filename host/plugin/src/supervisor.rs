@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_nodes::{AttachError, Facets, ManagerId, NodeManager, Writes};
+use backplane_nodes::{AttachError, Facets, Fault, ManagerId, NodeManager, Writes};
 use backplane_types::StatusCode;
 use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::actor::{Exit, serve};
 use crate::component::{PluginKind, Prepared};
 use crate::engine::PluginEngine;
-use crate::instance::{Death, Instance, StartReason};
+use crate::instance::{Death, Handover, Instance};
 use crate::manager::PluginManager;
 use crate::restart::{RestartPolicy, Restarts, Verdict};
 use crate::state::Generation;
@@ -36,6 +36,9 @@ pub(crate) enum Command {
     /// Let it finish and take its nodes away.
     Stop(oneshot::Sender<()>),
 }
+
+/// How long the task of an instance that has died takes to end.
+const ENDING: Duration = Duration::from_millis(50);
 
 /// The values of instances that no longer serve are taken by nobody: numbers of instances begin with 1.
 const NOBODY: u64 = 0;
@@ -89,7 +92,7 @@ impl Supervisor {
         mut commands: mpsc::Receiver<Command>,
         first: oneshot::Sender<Result<(), String>>,
     ) {
-        drop(first.send(self.attempt(StartReason::Cold).await));
+        drop(first.send(self.attempt().await));
         loop {
             tokio::select! {
                 command = commands.recv() => match command {
@@ -113,16 +116,16 @@ impl Supervisor {
                     self.retry = None;
                     self.plan.shared.counters.restarts.one();
                     // The outcome is in the status.
-                    let _ = self.attempt(StartReason::Restored).await;
+                    let _ = self.attempt().await;
                 }
             }
         }
     }
 
     /// Starts an instance of the current plan, when none serves.
-    async fn attempt(&mut self, reason: StartReason) -> Result<(), String> {
+    async fn attempt(&mut self) -> Result<(), String> {
         let plan = self.plan.clone();
-        let started = match self.boot(&plan, reason).await {
+        let started = match self.boot(&plan, None).await {
             Ok(instance) => self.put_in(instance, &plan).map_err(|error| error.to_string()),
             Err(death) => Err(death.reason),
         };
@@ -133,7 +136,7 @@ impl Supervisor {
     }
 
     /// Makes an instance and lets it start, unseen. On its own task, so that a panic in a host function is an error like another.
-    async fn boot(&mut self, plan: &Plan, reason: StartReason) -> Result<Instance, Death> {
+    async fn boot(&mut self, plan: &Plan, state: Option<Handover>) -> Result<Instance, Death> {
         self.instances = self.instances.saturating_add(1);
         let number = self.instances;
         let (engine, serving) = (Arc::clone(&self.engine), Arc::clone(&self.serving));
@@ -141,7 +144,7 @@ impl Supervisor {
         let booting = self.engine.executor().spawn(async move {
             let mut instance = Instance::new(engine, &prepared, shared, number, serving).await?;
             if prepared.kind == PluginKind::NodeManager {
-                instance.start(reason).await?;
+                instance.start(state).await?;
             }
             Ok(instance)
         });
@@ -236,7 +239,10 @@ impl Supervisor {
 
     async fn replace(&mut self, plan: Plan) -> Result<(), String> {
         let old = Arc::clone(&self.plan.shared);
-        let booted = self.boot(&plan, StartReason::Restored).await;
+        let booted = match self.hand_over(&plan).await {
+            Ok(state) => self.boot(&plan, state).await,
+            Err(reason) => Err(Death::unexpected(reason)),
+        };
         let before = self.task.take();
         let swapped = match booted {
             Ok(instance) => self.put_in(instance, &plan).map_err(|error| error.to_string()),
@@ -261,6 +267,26 @@ impl Supervisor {
                 self.take(plan);
                 self.fault(reason.clone());
                 Err(reason)
+            }
+        }
+    }
+
+    /// The state that the generation which serves has for this one. Both must know how, and a plugin that does not run has none.
+    async fn hand_over(&self, plan: &Plan) -> Result<Option<Handover>, String> {
+        let has = |plan: &Plan| plan.prepared.facets.names().contains(&"handover");
+        if self.task.is_none() || !has(&self.plan) || !has(plan) {
+            return Ok(None);
+        }
+        let refused = |fault: Fault| format!("handover.save answered {}: {}", fault.status, fault.detail);
+        match self.manager.save(self.plan.shared.limits.handover.wall).await {
+            Ok(answer) => answer.map_err(refused),
+            Err(fault) => {
+                // If it has died over it, its task is about to end, and nothing is lost by starting without.
+                tokio::time::sleep(ENDING).await;
+                if self.task.as_ref().is_none_or(JoinHandle::is_finished) {
+                    return Ok(None);
+                }
+                Err(refused(fault))
             }
         }
     }
@@ -293,7 +319,7 @@ impl Supervisor {
         self.retry = None;
         self.restarts = Restarts::new(self.policy);
         self.plan.shared.counters.restarts.one();
-        self.attempt(StartReason::Restored).await
+        self.attempt().await
     }
 
     async fn stop(&mut self) {

@@ -55,9 +55,9 @@ impl Guest {
   (core instance $guest (instantiate $module (with "host" (instance $host))))
   (type $fault (record (field "status" u32) (field "detail" string)))
   (func $start (param "reason" u32) (result (result (error $fault)))
-    (canon lift (core func $guest "start") (memory $guest "memory")))
+    (canon lift (core func $guest "start") (memory (core memory $guest "memory"))))
   (func $wake (param "token" u64) (result (result (error $fault)))
-    (canon lift (core func $guest "wake") (memory $guest "memory")))
+    (canon lift (core func $guest "wake") (memory (core memory $guest "memory"))))
   (func $stop (canon lift (core func $guest "stop")))
   (component $lifecycle
     (type $record (record (field "status" u32) (field "detail" string)))
