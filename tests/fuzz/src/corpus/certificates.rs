@@ -311,7 +311,7 @@ pub(super) fn long() -> Vec<Seed> {
         .map(|seed| seed.bytes)
         .unwrap_or_default();
     let short = [Seed::new("names", plain)];
-    let serials: Vec<[u8; 4]> = (0..5_000_u32).map(u32::to_be_bytes).collect();
+    let serials: Vec<[u8; 4]> = (0x4000_0000..0x4000_1388_u32).map(u32::to_be_bytes).collect();
     let serials: Vec<&[u8]> = serials.iter().map(<[u8; 4]>::as_slice).collect();
     let many = der::signed(&der::revocations("issuer", &serials, &[]), &[0x5A; 64]);
     assert!(RevocationList::parse(&many).is_ok());

@@ -7,6 +7,7 @@ mod mutate;
 mod pool;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -92,10 +93,10 @@ pub(crate) fn fuzz(target: Target, time: Duration, seed: u64) -> std::io::Result
         let Some((place, input)) = broken else {
             break;
         };
-        if !fuzzer.report.findings.contains_key(&place) {
-            let file = save(target, &minimise(target, &place, &input))?;
-            eprintln!("{}: {place}\n  {}", target.name, file.display());
-            fuzzer.report.findings.insert(place, file);
+        if let Entry::Vacant(new) = fuzzer.report.findings.entry(place) {
+            let file = save(target, &minimise(target, new.key(), &input))?;
+            eprintln!("{}: {}\n  {}", target.name, new.key(), file.display());
+            new.insert(file);
         }
         if fuzzer.report.findings.len() >= MOST_FINDINGS {
             break;

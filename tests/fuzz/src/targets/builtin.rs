@@ -141,7 +141,8 @@ fn extension_object(bytes: &[u8], limits: DecodeLimits) {
 fn node_id(bytes: &[u8], limits: DecodeLimits) {
     if let Some((owned, borrowed)) = both::<NodeId, NodeIdRef<'_>>(bytes, limits) {
         agree(&owned, Ok(borrowed.to_owned()));
-        assert!(borrowed == owned && owned == borrowed);
+        assert!(borrowed == owned);
+        assert!(owned == borrowed);
         assert_eq!(hash(&owned), hash(&borrowed), "{owned:?}");
         assert_eq!(encoded(&owned), encoded(&borrowed));
         assert_eq!(owned.is_null(), borrowed.is_null());

@@ -23,7 +23,13 @@ pub fn range(data: &[u8]) {
     // Elements are shared or copied, never more than the value has.
     let limit = FREE + 2 * 72 * (rest.len() as u64);
     let part = within(limit, || range.read(&value));
-    note((&part.as_ref().err(), range.dimensions().len(), value.rank()));
+    note((
+        part.as_ref().err(),
+        range.dimensions().len(),
+        value.rank(),
+        value.built_in_type(),
+    ));
+    note((other.rank(), other.built_in_type(), decoder.position()));
     match &part {
         Ok(part) => {
             assert_eq!(part.built_in_type(), value.built_in_type());
@@ -53,7 +59,7 @@ pub fn range(data: &[u8]) {
 
 fn write(range: &NumericRange, target: &mut Variant, value: &Variant, limit: u64) -> Result<(), StatusCode> {
     let written = within(limit, || range.write(target, value));
-    note(&written);
+    note(written);
     if let Err(status) = &written {
         let known = [
             StatusCode::BAD_INDEX_RANGE_NO_DATA,

@@ -72,7 +72,7 @@ impl<'a> Request<'a> {
         let decoded = decoder
             .get::<backplane_types::NodeId>()
             .and_then(|_| decoder.get::<T>());
-        note(view.as_ref().err().map(DecodeError::to_string));
+        note((decoder.position(), view.as_ref().err().map(DecodeError::to_string)));
         match (decoded, view) {
             (Ok(decoded), Ok(view)) => {
                 assert!(decoder.position() >= start);
