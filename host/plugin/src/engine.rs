@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use thread_priority::{ThreadPriority, ThreadPriorityValue, set_current_thread_priority};
 use tokio::runtime::{Builder, Handle, Runtime};
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Cache, CacheConfig, Config, Engine};
@@ -35,7 +36,7 @@ pub struct EngineOptions {
 impl Default for EngineOptions {
     fn default() -> Self {
         Self {
-            tick: Duration::from_millis(5),
+            tick: Duration::from_millis(10),
             wasm_stack: 512 << 10,
             fiber_stack: 2 << 20,
             cache: None,
@@ -74,6 +75,22 @@ pub(crate) struct PluginEngine {
     runtime: Option<Runtime>,
 }
 
+/// Gives the threads of guests a low priority, so that a guest that computes takes the time that is left over by those who answer clients.
+fn step_back() {
+    /// Of 100; about 15 on the scale of niceness.
+    const LOW: u8 = 10;
+    let priority = ThreadPriorityValue::try_from(LOW).map(ThreadPriority::Crossplatform);
+    match priority.map(set_current_thread_priority) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::debug!(target: "plugin", "threads of plugins run with the priority of the server: {error:?}")
+        }
+        Err(error) => {
+            tracing::debug!(target: "plugin", "threads of plugins run with the priority of the server: {error}")
+        }
+    }
+}
+
 impl PluginEngine {
     pub(crate) fn new(options: &EngineOptions) -> Result<Arc<Self>, EngineError> {
         let wasmtime = |error: wasmtime::Error| EngineError::Wasmtime(one_line(&error));
@@ -96,6 +113,7 @@ impl PluginEngine {
                 Builder::new_multi_thread()
                     .worker_threads(options.threads.max(1))
                     .thread_name("plugin")
+                    .on_thread_start(step_back)
                     .enable_all()
                     .build()?,
             ),
