@@ -57,8 +57,13 @@ fn misdeeds() -> Outcome<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))? {
         let manifest = entry.map_err(|error| error.to_string())?.path().join("Cargo.toml");
-        let Ok(text) = fs::read_to_string(&manifest) else { continue };
-        let name = text.lines().find_map(|line| line.strip_prefix("name = ")).map(|name| name.trim_matches('"').to_owned());
+        let Ok(text) = fs::read_to_string(&manifest) else {
+            continue;
+        };
+        let name = text
+            .lines()
+            .find_map(|line| line.strip_prefix("name = "))
+            .map(|name| name.trim_matches('"').to_owned());
         names.push(name.ok_or_else(|| format!("{}: no package name", manifest.display()))?);
     }
     names.sort();
@@ -79,7 +84,10 @@ fn build_guests(names: &[&str], features: &[&str]) -> Outcome {
 
 /// Copies a built component, by rename, so that a running server never sees half of it.
 fn install(package: &str, folder: &Path, name: &str) -> Outcome {
-    let built = target_dir().join(GUEST_TARGET).join("guest").join(format!("{}.wasm", package.replace('-', "_")));
+    let built = target_dir()
+        .join(GUEST_TARGET)
+        .join("guest")
+        .join(format!("{}.wasm", package.replace('-', "_")));
     let placed = folder.join(format!("{name}.wasm"));
     let partial = folder.join(format!("{name}.partial"));
     let place = || -> std::io::Result<()> {
@@ -96,8 +104,13 @@ fn install(package: &str, folder: &Path, name: &str) -> Outcome {
 /// Adds the wasm target when it is missing; rustup does not do so by itself everywhere.
 fn ensure_guest_target() -> Outcome {
     let sysroot = output(command("rustc").args(["--print", "sysroot"]))?;
-    if Path::new(sysroot.trim()).join("lib/rustlib").join(GUEST_TARGET).exists() {
+    if Path::new(sysroot.trim())
+        .join("lib/rustlib")
+        .join(GUEST_TARGET)
+        .exists()
+    {
         return Ok(());
     }
-    run(command("rustup").args(["target", "add", GUEST_TARGET])).map_err(|error| format!("{error}\nplugins need the Rust target {GUEST_TARGET}"))
+    run(command("rustup").args(["target", "add", GUEST_TARGET]))
+        .map_err(|error| format!("{error}\nplugins need the Rust target {GUEST_TARGET}"))
 }

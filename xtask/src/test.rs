@@ -19,7 +19,9 @@ pub(crate) fn test(require_clients: bool) -> Outcome {
     build::build()?;
     build::build_test_guests()?;
     let guests = build::test_guest_folder();
-    run(cargo().args(["test", "--release", "--workspace", "--no-fail-fast"]).env("BACKPLANE_TEST_GUESTS", &guests))?;
+    run(cargo()
+        .args(["test", "--release", "--workspace", "--no-fail-fast"])
+        .env("BACKPLANE_TEST_GUESTS", &guests))?;
     let mut skipped = Vec::new();
     let mut conformance = cargo();
     conformance.args(["run", "--release", "-p", "conformance", "--"]);
@@ -65,7 +67,14 @@ fn python() -> Outcome<PathBuf> {
     let interpreter = folder.join("bin").join("python");
     if !is_ready(&folder, ASYNCUA) {
         output(command("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-        output(command(&interpreter).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ASYNCUA]))?;
+        output(command(&interpreter).args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            ASYNCUA,
+        ]))?;
         mark_ready(&folder, ASYNCUA)?;
     }
     Ok(interpreter)
@@ -75,7 +84,12 @@ fn node() -> Outcome<PathBuf> {
     let folder = folder("node")?;
     if !is_ready(&folder, NODE_OPCUA) {
         fs::write(folder.join("package.json"), "{\"private\":true}").map_err(|error| error.to_string())?;
-        output(command("npm").args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]).arg(&folder).arg(NODE_OPCUA))?;
+        output(
+            command("npm")
+                .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+                .arg(&folder)
+                .arg(NODE_OPCUA),
+        )?;
         mark_ready(&folder, NODE_OPCUA)?;
     }
     Ok(folder)
@@ -85,7 +99,11 @@ fn async_opcua() -> Outcome<PathBuf> {
     let manifest = root().join("tests/conformance/async-opcua/Cargo.toml");
     let target = folder("async-opcua")?;
     let mut build = cargo();
-    build.args(["build", "--release", "--locked", "--manifest-path"]).arg(&manifest).arg("--target-dir").arg(&target);
+    build
+        .args(["build", "--release", "--locked", "--manifest-path"])
+        .arg(&manifest)
+        .arg("--target-dir")
+        .arg(&target);
     run(&mut build)?;
     Ok(target.join("release").join("async-opcua-client"))
 }

@@ -9,7 +9,9 @@ pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// The repository's root.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
 /// Where cargo builds.
@@ -36,21 +38,36 @@ pub(crate) fn cargo() -> Command {
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let shown = show(command);
     eprintln!("xtask: {shown}");
-    let status = command.status().map_err(|error| format!("cannot run {shown}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{shown}: {status}")) }
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot run {shown}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{shown}: {status}"))
+    }
 }
 
 /// [`run`], but quiet, and its output is returned (standard output, else standard error in the error).
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     let shown = show(command);
-    let output = command.output().map_err(|error| format!("cannot run {shown}: {error}"))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot run {shown}: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    Err(format!("{shown}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+    Err(format!(
+        "{shown}: {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    ))
 }
 
 fn show(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -39,7 +39,13 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// The configuration file.
-    #[arg(short, long, value_name = "FILE", required_unless_present = "demo", conflicts_with = "demo")]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required_unless_present = "demo",
+        conflicts_with = "demo"
+    )]
     pub config: Option<PathBuf>,
     /// Loopback, None and the secure policies, anonymous and user1/password1, every client trusted: for trying things out.
     #[arg(long)]

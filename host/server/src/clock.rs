@@ -20,14 +20,20 @@ impl Clock {
     /// Both clocks.
     #[must_use]
     pub(crate) fn now(&self) -> Now {
-        Now { mono: self.zero.elapsed(), utc: DateTime::from_system_time(SystemTime::now()) }
+        Now {
+            mono: self.zero.elapsed(),
+            utc: DateTime::from_system_time(SystemTime::now()),
+        }
     }
 
     /// The instant of a monotonic time, for timers.
     #[must_use]
     pub(crate) fn instant(&self, mono: Duration) -> tokio::time::Instant {
         // A deadline beyond the clock's range never comes; a day is as good.
-        let instant = self.zero.checked_add(mono).or_else(|| Instant::now().checked_add(Duration::from_secs(86_400)));
+        let instant = self
+            .zero
+            .checked_add(mono)
+            .or_else(|| Instant::now().checked_add(Duration::from_secs(86_400)));
         tokio::time::Instant::from_std(instant.unwrap_or_else(Instant::now))
     }
 }

@@ -14,6 +14,7 @@ use backplane_crypto::SystemRandom;
 use backplane_types::{Now, StatusCode};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -29,8 +30,8 @@ const TURN_REQUESTS: usize = 64;
 /// Late answers that one turn takes.
 const TURN_ANSWERS: usize = 64;
 
-/// Serves one accepted connection until it ends.
-pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr, number: u64) {
+/// Serves one accepted connection until it ends, or until `leave` asks it to give way.
+pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr, number: u64, leave: Arc<Notify>) {
     let (sender, receiver) = unbounded_channel();
     let now = shared.clock.now();
     let channel = ServerChannel::new(Arc::clone(&shared.channel_config), Arc::clone(&shared.channel_ids), now);
@@ -38,6 +39,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAd
         stream,
         peer,
         number,
+        leave,
         channel,
         link: None,
         inbox: Inbox::default(),
@@ -59,6 +61,8 @@ enum End {
     Channel(Closed),
     /// The server stops.
     Stopping,
+    /// Another connection needs the place.
+    Crowded,
 }
 
 struct Connection {
@@ -67,6 +71,8 @@ struct Connection {
     peer: SocketAddr,
     /// Never used twice in this process.
     number: u64,
+    /// Set when another connection needs the place.
+    leave: Arc<Notify>,
     channel: ServerChannel,
     /// From the moment the channel is open.
     link: Option<Link>,
@@ -85,6 +91,7 @@ enum Wake {
     Opened(OpenOutcome),
     Deadline,
     Stop,
+    Leave,
 }
 
 impl Connection {
@@ -122,6 +129,7 @@ impl Connection {
                 outcome = opened(&mut self.opening) => Wake::Opened(outcome),
                 () = &mut deadline => Wake::Deadline,
                 _ = stop.changed() => Wake::Stop,
+                () = self.leave.notified() => Wake::Leave,
             };
             self.now = self.shared.clock.now();
             if let Err(end) = self.handle(wake) {
@@ -142,13 +150,18 @@ impl Connection {
                 None => Ok(()),
             },
             Wake::Stop => Err(End::Stopping),
+            Wake::Leave => Err(End::Crowded),
         }
     }
 
     /// When the channel's next deadline is; far away when it has none.
     fn deadline(&self) -> tokio::time::Instant {
         const NEVER: std::time::Duration = std::time::Duration::from_secs(86_400);
-        self.shared.clock.instant(self.channel.poll_timeout().unwrap_or_else(|| self.now.mono.saturating_add(NEVER)))
+        self.shared.clock.instant(
+            self.channel
+                .poll_timeout()
+                .unwrap_or_else(|| self.now.mono.saturating_add(NEVER)),
+        )
     }
 
     /// What the socket is watched for: input unless the channel is being opened or too many answers wait, room for output
@@ -203,7 +216,13 @@ impl Connection {
             if inbox.is_empty() {
                 return Ok(false);
             }
-            let (consumed, event) = self.channel.handle_input(self.now, inbox.pending(), self.outbox.buffer());
+            // Requests stay where they are while their answers could not leave: a small one may have a large answer.
+            if self.outbox.is_congested() {
+                return Ok(true);
+            }
+            let (consumed, event) = self
+                .channel
+                .handle_input(self.now, inbox.pending(), self.outbox.buffer());
             match event {
                 Event::NeedMore { bytes } => {
                     inbox.want(bytes);
@@ -215,7 +234,11 @@ impl Connection {
                     self.serve(request_id, &body)?;
                     self.channel.recycle(body);
                 }
-                Event::Aborted { request_id, status, reason } => {
+                Event::Aborted {
+                    request_id,
+                    status,
+                    reason,
+                } => {
                     tracing::debug!(peer = %self.peer, request_id, %status, reason = reason.text(), "the client gave a message up");
                 }
                 Event::Open(work) => self.open(*work),
@@ -229,7 +252,9 @@ impl Connection {
     /// Opens or renews the channel: RSA work, on a blocking thread.
     fn open(&mut self, work: OpenWork) {
         let shared = Arc::clone(&self.shared);
-        self.opening = Some(tokio::task::spawn_blocking(move || work.run(&shared.identity, shared.trust.as_ref(), &mut SystemRandom)));
+        self.opening = Some(tokio::task::spawn_blocking(move || {
+            work.run(&shared.identity, shared.trust.as_ref(), &mut SystemRandom)
+        }));
     }
 
     fn opened(&mut self, outcome: OpenOutcome) -> Result<(), End> {
@@ -245,7 +270,13 @@ impl Connection {
         {
             tracing::debug!(peer = %self.peer, channel = evidence.channel_id, policy = evidence.policy.name(), mode = ?evidence.mode, "secure channel open");
             let limit = self.shared.limits.waiting_requests_per_connection as usize;
-            self.link = Some(Link::new(self.number, Arc::clone(evidence), self.peer, self.sender.clone(), limit));
+            self.link = Some(Link::new(
+                self.number,
+                Arc::clone(evidence),
+                self.peer,
+                self.sender.clone(),
+                limit,
+            ));
         }
         Ok(())
     }
@@ -271,7 +302,10 @@ impl Connection {
             Progress::Cancelled(requests) => {
                 mark.discard(self.outbox.buffer());
                 for (id, request_handle) in requests {
-                    let context = Context { now: self.now, request_handle };
+                    let context = Context {
+                        now: self.now,
+                        request_handle,
+                    };
                     self.send(id, &context.fault_message(StatusCode::BAD_REQUEST_CANCELLED_BY_REQUEST))?;
                 }
                 Ok(())
@@ -281,7 +315,10 @@ impl Connection {
 
     /// Seals the response that was encoded behind `mark`; one that the client cannot take becomes a fault.
     fn seal(&mut self, mark: Mark, request_id: u32, request: &[u8]) -> Result<(), End> {
-        match self.channel.finish_message(self.now, mark, request_id, self.outbox.buffer()) {
+        match self
+            .channel
+            .finish_message(self.now, mark, request_id, self.outbox.buffer())
+        {
             Ok(()) => {
                 self.outbox.message_done();
                 Ok(())
@@ -289,7 +326,10 @@ impl Connection {
             Err(SendError::TooLarge { size, chunks }) => {
                 tracing::debug!(peer = %self.peer, size, chunks, "response too large for the client");
                 let request_handle = services::request_handle(request, &self.shared);
-                let context = Context { now: self.now, request_handle };
+                let context = Context {
+                    now: self.now,
+                    request_handle,
+                };
                 self.send(request_id, &context.fault_message(StatusCode::BAD_RESPONSE_TOO_LARGE))
             }
             Err(error) => Err(self.broken(error)),
@@ -304,7 +344,11 @@ impl Connection {
             }
             Err(SendError::TooLarge { .. }) => {
                 let request_handle = services::response_handle(message);
-                let fault = Context { now: self.now, request_handle }.fault_message(StatusCode::BAD_RESPONSE_TOO_LARGE);
+                let fault = Context {
+                    now: self.now,
+                    request_handle,
+                }
+                .fault_message(StatusCode::BAD_RESPONSE_TOO_LARGE);
                 match self.channel.send(self.now, request_id, &fault, self.outbox.buffer()) {
                     Ok(()) => {
                         self.outbox.message_done();
@@ -320,7 +364,10 @@ impl Connection {
     /// Nothing more can be sent on this channel.
     fn broken(&mut self, error: SendError) -> End {
         tracing::warn!(peer = %self.peer, %error, "closing the channel");
-        End::Channel(self.channel.close(StatusCode::BAD_TCP_INTERNAL_ERROR, self.outbox.buffer()))
+        End::Channel(
+            self.channel
+                .close(StatusCode::BAD_TCP_INTERNAL_ERROR, self.outbox.buffer()),
+        )
     }
 
     /// Sends an answer that comes late.
@@ -339,7 +386,9 @@ impl Connection {
     /// Says goodbye as far as the socket takes it, and tells those who have to know.
     async fn finish(&mut self, end: &End) {
         match end {
-            End::Socket(Ok(())) | End::Channel(Closed::ByPeer) => tracing::debug!(peer = %self.peer, "connection closed by the client"),
+            End::Socket(Ok(())) | End::Channel(Closed::ByPeer) => {
+                tracing::debug!(peer = %self.peer, "connection closed by the client")
+            }
             End::Socket(Err(error)) => tracing::debug!(peer = %self.peer, %error, "connection lost"),
             End::Channel(Closed::PeerError { status, reason }) => {
                 tracing::info!(peer = %self.peer, %status, reason = reason.text(), "the client reports an error");
@@ -350,8 +399,15 @@ impl Connection {
             End::Stopping => {
                 self.channel.close(StatusCode::BAD_SERVER_HALTED, self.outbox.buffer());
             }
+            End::Crowded => {
+                tracing::debug!(peer = %self.peer, "closed for another connection: it has no session");
+                self.channel
+                    .close(StatusCode::BAD_TCP_SERVER_TOO_BUSY, self.outbox.buffer());
+                // Who is asked to make room does not get more time.
+                let _ = self.write();
+            }
         }
-        if !matches!(end, End::Socket(_)) {
+        if !matches!(end, End::Socket(_) | End::Crowded) {
             let drained = tokio::time::timeout(self.shared.goodbye(), self.drain()).await;
             if drained.is_err() {
                 tracing::debug!(peer = %self.peer, "the client does not read; its last answers are dropped");

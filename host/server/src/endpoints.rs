@@ -7,7 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use backplane_crypto::SecurityPolicy;
 use backplane_types::{
-    ApplicationDescription, ApplicationType, ByteString, EndpointDescription, LocalizedText, MessageSecurityMode, UaString, UserTokenPolicy, UserTokenType,
+    ApplicationDescription, ApplicationType, ByteString, EndpointDescription, LocalizedText, MessageSecurityMode,
+    UaString, UserTokenPolicy, UserTokenType,
 };
 
 use crate::config::Config;
@@ -23,7 +24,11 @@ pub const USERNAME_POLICY: &str = "username";
 /// This machine's name; `localhost` when it has none that is text.
 #[must_use]
 pub fn host_name() -> String {
-    hostname::get().ok().and_then(|name| name.into_string().ok()).filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
+    hostname::get()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
 }
 
 /// `host` and `port` of an `opc.tcp://` URL; the port is 4840 when absent. None when the text has another form.
@@ -78,13 +83,24 @@ impl Endpoints {
         let application = ApplicationDescription {
             application_uri: config.application_uri.as_str().into(),
             product_uri: config.product_uri.as_str().into(),
-            application_name: LocalizedText { locale: "en".into(), text: config.application_name.as_str().into() },
+            application_name: LocalizedText {
+                locale: "en".into(),
+                text: config.application_name.as_str().into(),
+            },
             application_type: ApplicationType::SERVER,
             gateway_server_uri: UaString::NULL,
             discovery_profile_uri: UaString::NULL,
             discovery_urls: Vec::new(),
         };
-        Self { application, certificate, offers, anonymous: config.anonymous, passwords: !config.users.is_empty(), hosts, port: bound.port() }
+        Self {
+            application,
+            certificate,
+            offers,
+            anonymous: config.anonymous,
+            passwords: !config.users.is_empty(),
+            hosts,
+            port: bound.port(),
+        }
     }
 
     /// Whether a channel with this policy and mode may carry sessions.
@@ -112,7 +128,9 @@ impl Endpoints {
         }
         let host = self.hosts.first().map_or("localhost", String::as_str);
         match host.rsplit_once(':') {
-            Some((_, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => format!("opc.tcp://{host}/"),
+            Some((_, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                format!("opc.tcp://{host}/")
+            }
             _ => format!("opc.tcp://{host}:{}/", self.port),
         }
     }
@@ -120,13 +138,18 @@ impl Endpoints {
     fn knows(&self, host: &str) -> bool {
         let bare = |name: &str| name.trim_matches(['[', ']']).to_ascii_lowercase();
         let host = bare(host);
-        self.hosts.iter().any(|own| bare(own) == host || own.rsplit_once(':').is_some_and(|(name, _)| bare(name) == host))
+        self.hosts
+            .iter()
+            .any(|own| bare(own) == host || own.rsplit_once(':').is_some_and(|(name, _)| bare(name) == host))
     }
 
     /// This server, as FindServers and CreateSession describe it.
     #[must_use]
     pub fn application(&self, client_url: &str) -> ApplicationDescription {
-        ApplicationDescription { discovery_urls: vec![self.url_for(client_url).into()], ..self.application.clone() }
+        ApplicationDescription {
+            discovery_urls: vec![self.url_for(client_url).into()],
+            ..self.application.clone()
+        }
     }
 
     /// All endpoints for a client that used `client_url`.
@@ -155,7 +178,11 @@ impl Endpoints {
     pub fn token_policies(&self, policy: SecurityPolicy) -> Vec<UserTokenPolicy> {
         let mut tokens = Vec::new();
         if self.anonymous {
-            tokens.push(UserTokenPolicy { policy_id: ANONYMOUS_POLICY.into(), token_type: UserTokenType::ANONYMOUS, ..UserTokenPolicy::default() });
+            tokens.push(UserTokenPolicy {
+                policy_id: ANONYMOUS_POLICY.into(),
+                token_type: UserTokenType::ANONYMOUS,
+                ..UserTokenPolicy::default()
+            });
         }
         if self.passwords {
             let own = self.token_security(policy);
@@ -178,10 +205,14 @@ impl Endpoints {
             SecurityPolicy::None => {
                 // The widest supported one first: every client of the last ten years has it.
                 let offered = |wanted: &SecurityPolicy| self.offers.iter().any(|(policy, _)| policy == wanted);
-                [SecurityPolicy::Basic256Sha256, SecurityPolicy::Aes128Sha256RsaOaep, SecurityPolicy::Aes256Sha256RsaPss]
-                    .into_iter()
-                    .find(offered)
-                    .or(Some(SecurityPolicy::Basic256Sha256))
+                [
+                    SecurityPolicy::Basic256Sha256,
+                    SecurityPolicy::Aes128Sha256RsaOaep,
+                    SecurityPolicy::Aes256Sha256RsaPss,
+                ]
+                .into_iter()
+                .find(offered)
+                .or(Some(SecurityPolicy::Basic256Sha256))
             }
             other => Some(other),
         }
@@ -192,9 +223,18 @@ impl Endpoints {
 fn own_names(address: IpAddr) -> Vec<String> {
     let mut names = Vec::new();
     if !address.is_unspecified() {
-        names.push(if address.is_ipv6() { format!("[{address}]") } else { address.to_string() });
+        names.push(if address.is_ipv6() {
+            format!("[{address}]")
+        } else {
+            address.to_string()
+        });
     }
-    for name in [host_name(), "localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()] {
+    for name in [
+        host_name(),
+        "localhost".to_owned(),
+        "127.0.0.1".to_owned(),
+        "[::1]".to_owned(),
+    ] {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -210,7 +250,11 @@ fn security_level(policy: SecurityPolicy, mode: MessageSecurityMode) -> u8 {
         SecurityPolicy::Aes128Sha256RsaOaep => 20,
         SecurityPolicy::Aes256Sha256RsaPss => 30,
     };
-    if mode == MessageSecurityMode::SIGN_AND_ENCRYPT { base + 100 } else { base }
+    if mode == MessageSecurityMode::SIGN_AND_ENCRYPT {
+        base + 100
+    } else {
+        base
+    }
 }
 
 #[cfg(test)]
@@ -222,7 +266,11 @@ mod tests {
         config.allow_none = true;
         config.anonymous = true;
         config.advertised_hosts = vec!["plant.example".to_owned(), "gate.example:14840".to_owned()];
-        Endpoints::new(&config, ByteString::from(&b"cert"[..]), SocketAddr::from(([127, 0, 0, 1], 4841)))
+        Endpoints::new(
+            &config,
+            ByteString::from(&b"cert"[..]),
+            SocketAddr::from(([127, 0, 0, 1], 4841)),
+        )
     }
 
     #[test]
@@ -240,8 +288,14 @@ mod tests {
     fn the_advertised_host_is_the_clients_when_it_is_ours() {
         let endpoints = endpoints();
         assert_eq!(endpoints.url_for("opc.tcp://LOCALHOST:9/"), "opc.tcp://LOCALHOST:9/");
-        assert_eq!(endpoints.url_for("opc.tcp://gate.example:14840"), "opc.tcp://gate.example:14840/");
-        assert_eq!(endpoints.url_for("opc.tcp://evil.example:1/"), "opc.tcp://plant.example:4841/");
+        assert_eq!(
+            endpoints.url_for("opc.tcp://gate.example:14840"),
+            "opc.tcp://gate.example:14840/"
+        );
+        assert_eq!(
+            endpoints.url_for("opc.tcp://evil.example:1/"),
+            "opc.tcp://plant.example:4841/"
+        );
         assert_eq!(endpoints.url_for(""), "opc.tcp://plant.example:4841/");
     }
 
@@ -249,8 +303,14 @@ mod tests {
     fn the_most_secure_endpoint_comes_first_and_none_last() {
         let list = endpoints().describe("opc.tcp://localhost:4841/");
         assert_eq!(list.len(), 7);
-        assert_eq!(list[0].security_policy_uri.text(), SecurityPolicy::Aes256Sha256RsaPss.uri());
+        assert_eq!(
+            list[0].security_policy_uri.text(),
+            SecurityPolicy::Aes256Sha256RsaPss.uri()
+        );
         assert_eq!(list[6].security_mode, MessageSecurityMode::NONE);
-        assert!(list.iter().all(|endpoint| endpoint.endpoint_url.text() == "opc.tcp://localhost:4841/"));
+        assert!(
+            list.iter()
+                .all(|endpoint| endpoint.endpoint_url.text() == "opc.tcp://localhost:4841/")
+        );
     }
 }

@@ -12,6 +12,7 @@ use backplane_channel::ChannelEvidence;
 use backplane_nodes::Caller;
 use backplane_session::{ChannelId, ChannelInfo, ValidatedSession};
 use backplane_types::{IdentifierRef, NodeIdRef, Now, StatusCode};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::AbortHandle;
 
@@ -60,6 +61,8 @@ pub(crate) struct Link {
     pub(crate) peer: SocketAddr,
     /// For answers that come later.
     pub(crate) outbound: OutboundSender,
+    /// Password checks of this connection, one at a time: others log in between two of them.
+    pub(crate) logins: Arc<Semaphore>,
     bound: Option<Bound>,
     waiting: HashMap<u32, Waiting>,
     /// Requests on their way to a shard.
@@ -70,14 +73,30 @@ pub(crate) struct Link {
 
 impl Link {
     /// A link for a channel that has just opened.
-    pub(crate) fn new(number: u64, evidence: Arc<ChannelEvidence>, peer: SocketAddr, outbound: OutboundSender, waiting_limit: usize) -> Self {
+    pub(crate) fn new(
+        number: u64,
+        evidence: Arc<ChannelEvidence>,
+        peer: SocketAddr,
+        outbound: OutboundSender,
+        waiting_limit: usize,
+    ) -> Self {
         let channel = ChannelInfo {
             id: ChannelId(number),
             client_certificate: evidence.client_certificate.clone(),
             security_policy: evidence.policy.uri().into(),
             security_mode: evidence.mode,
         };
-        Self { channel, evidence, peer, outbound, bound: None, waiting: HashMap::new(), handed_over: Arc::default(), waiting_limit }
+        Self {
+            channel,
+            evidence,
+            peer,
+            outbound,
+            logins: Arc::new(Semaphore::new(1)),
+            bound: None,
+            waiting: HashMap::new(),
+            handed_over: Arc::default(),
+            waiting_limit,
+        }
     }
 
     /// The activated session that `token` names. While it is the one used last and nothing has happened to it, this
@@ -104,7 +123,11 @@ impl Link {
     pub(crate) fn bind(&mut self, shared: &Shared, session: ValidatedSession) {
         let caller = Arc::new(roles::caller(&session, self.evidence.mode));
         let points = shared.points(session.handle.number());
-        self.bound = Some(Bound { session, caller, points });
+        self.bound = Some(Bound {
+            session,
+            caller,
+            points,
+        });
     }
 
     /// Notes that the task behind `task` will answer a request. The caller has asked [`may_wait`](Self::may_wait).
@@ -115,7 +138,11 @@ impl Link {
     /// # Errors
     /// `BadTooManyOperations` when as many requests of this connection wait as its limit allows.
     pub(crate) fn may_wait(&self) -> Result<(), StatusCode> {
-        if self.waiting.len() < self.waiting_limit { Ok(()) } else { Err(StatusCode::BAD_TOO_MANY_OPERATIONS) }
+        if self.waiting.len() < self.waiting_limit {
+            Ok(())
+        } else {
+            Err(StatusCode::BAD_TOO_MANY_OPERATIONS)
+        }
     }
 
     /// A place on the way to a shard; none when as many requests of this connection are on it as may wait.
@@ -130,7 +157,12 @@ impl Link {
 
     /// Ends the waiting requests with a handle and names them.
     pub(crate) fn cancel(&mut self, request_handle: u32) -> Vec<u32> {
-        let found: Vec<u32> = self.waiting.iter().filter(|(_, waiting)| waiting.request_handle == request_handle).map(|(id, _)| *id).collect();
+        let found: Vec<u32> = self
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| waiting.request_handle == request_handle)
+            .map(|(id, _)| *id)
+            .collect();
         for id in &found {
             if let Some(waiting) = self.waiting.remove(id) {
                 waiting.task.abort();

@@ -13,7 +13,9 @@ pub fn install(format: LogFormat, filter: &str) {
         Err(error) => (EnvFilter::new("info"), Some(error)),
     };
     let registry = tracing_subscriber::registry().with(parsed);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false);
     // A subscriber that is already there (a test's) stays.
     let installed = match format {
         LogFormat::Text => registry.with(lines).try_init(),

@@ -5,5 +5,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    backplane::commands::run(backplane::cli::Cli::parse())
+    match backplane::cli::Cli::try_parse() {
+        Ok(cli) => backplane::commands::run(cli),
+        Err(error) => backplane::commands::refuse(&error),
+    }
 }

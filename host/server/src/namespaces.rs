@@ -19,7 +19,11 @@ const FIXED: usize = 2;
 pub(crate) fn known(state: &Path) -> Vec<String> {
     let path = state.join(FILE);
     match std::fs::read_to_string(&path) {
-        Ok(text) => text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect(),
+        Ok(text) => text
+            .lines()
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
             tracing::warn!(file = %path.display(), %error, "namespace indexes may change: the list of the last run cannot be read");
@@ -37,7 +41,9 @@ pub(crate) async fn keep(table: Arc<NamespaceTable>, state: PathBuf, mut stop: w
             let lines: Vec<String> = uris.iter().skip(FIXED).map(|uri| uri.text().to_owned()).collect();
             match save(&state, &lines) {
                 Ok(()) => saved = uris.len(),
-                Err(error) => tracing::warn!(file = %state.join(FILE).display(), %error, "namespace indexes may change at the next start: the list cannot be written"),
+                Err(error) => {
+                    tracing::warn!(file = %state.join(FILE).display(), %error, "namespace indexes may change at the next start: the list cannot be written")
+                }
             }
         }
         if *stop.borrow() {

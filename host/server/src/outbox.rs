@@ -73,7 +73,11 @@ impl Outbox {
     pub(crate) fn is_congested(&mut self) -> bool {
         let waiting = self.ends.len();
         let bytes = self.bytes.len() - self.sent;
-        self.paused = if self.paused { waiting > RESUME_READING || bytes > STOP_BYTES / 2 } else { waiting > STOP_READING || bytes > STOP_BYTES };
+        self.paused = if self.paused {
+            waiting > RESUME_READING || bytes > STOP_BYTES / 2
+        } else {
+            waiting > STOP_READING || bytes > STOP_BYTES
+        };
         self.paused
     }
 }

@@ -18,7 +18,11 @@ pub(crate) struct Context {
 impl Context {
     /// The header as a structure, for responses that are built as one.
     pub(crate) fn header(self) -> ResponseHeader {
-        ResponseHeader { timestamp: self.now.utc, request_handle: self.request_handle, ..ResponseHeader::default() }
+        ResponseHeader {
+            timestamp: self.now.utc,
+            request_handle: self.request_handle,
+            ..ResponseHeader::default()
+        }
     }
 
     /// Writes type id and header of a good response to `kind`; the rest of the body follows.

@@ -26,7 +26,10 @@ const NAMED: [(&str, u32); 8] = [
 /// The role with this name.
 #[must_use]
 pub(crate) fn by_name(name: &str) -> Option<NodeId> {
-    NAMED.iter().find(|(known, _)| *known == name).map(|(_, id)| NodeId::numeric(0, *id))
+    NAMED
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, id)| NodeId::numeric(0, *id))
 }
 
 /// The names for messages.
@@ -37,7 +40,10 @@ pub(crate) fn names() -> String {
 
 fn role(id: &NodeId) -> Role {
     let known = NAMED.iter().find(|(_, number)| *id == NodeId::numeric(0, *number));
-    Role { id: id.clone(), name: Arc::from(known.map_or("", |(name, _)| *name)) }
+    Role {
+        id: id.clone(),
+        name: Arc::from(known.map_or("", |(name, _)| *name)),
+    }
 }
 
 /// What node services and plugins learn of a session.

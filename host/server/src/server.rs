@@ -15,7 +15,7 @@ use backplane_session::{LoginThrottle, SessionLimits, Sessions, SubscriptionRegi
 use backplane_types::{ByteString, DecodeLimits, MessageSecurityMode, ServerState};
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
@@ -90,24 +90,48 @@ impl Server {
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let clock = Clock::start();
         banner(&config);
-        let socket = TcpListener::bind(config.listen).await.map_err(|source| StartError::Listen { address: config.listen, source })?;
-        let address = socket.local_addr().map_err(|source| StartError::Listen { address: config.listen, source })?;
+        let socket = TcpListener::bind(config.listen)
+            .await
+            .map_err(|source| StartError::Listen {
+                address: config.listen,
+                source,
+            })?;
+        let address = socket.local_addr().map_err(|source| StartError::Listen {
+            address: config.listen,
+            source,
+        })?;
         make_folder(&config.state)?;
         let trust = Arc::new(pki::Pki::open(&pki_options(&config), clock.now().utc)?);
         let (space, status) = own_space(&config, clock)?;
-        let (shards, doors) = Shards::new(std::thread::available_parallelism().map_or(1, usize::from));
+        let (shards, doors) = Shards::new(processors());
         let shared = Arc::new(shared(&config, clock, &trust, address, Arc::clone(&space), shards)?);
         let registry = Arc::new(SubscriptionRegistry::new(u32::MAX, u32::MAX));
-        let mut tasks: Vec<JoinHandle<()>> =
-            doors.into_iter().map(|door| tokio::spawn(shard::run(Arc::clone(&shared), door, Arc::clone(&registry)))).collect();
+        let mut tasks: Vec<JoinHandle<()>> = doors
+            .into_iter()
+            .map(|door| tokio::spawn(shard::run(Arc::clone(&shared), door, Arc::clone(&registry))))
+            .collect();
         tasks.push(tokio::spawn(keep_sessions(Arc::clone(&shared))));
-        let keeper = namespaces::keep(Arc::clone(space.namespaces()), config.state.clone(), shared.stopping.subscribe());
+        let keeper = namespaces::keep(
+            Arc::clone(space.namespaces()),
+            config.state.clone(),
+            shared.stopping.subscribe(),
+        );
         tasks.push(tokio::spawn(keeper));
         let (plugins, watch) = start_plugins(&config, space, clock).await?;
         let drain = Duration::from_secs_f64(config.limits.drain_timeout / 1000.0);
         let listener = tokio::spawn(listener::run(Arc::clone(&shared), socket, drain));
         tracing::info!(%address, nodes = shared.space.load().node_count(), "accepting connections");
-        Ok(Self { shared, trust, status, address, listener, tasks, plugins, watch, drain })
+        Ok(Self {
+            shared,
+            trust,
+            status,
+            address,
+            listener,
+            tasks,
+            plugins,
+            watch,
+            drain,
+        })
     }
 
     /// Where connections are accepted.
@@ -123,7 +147,9 @@ impl Server {
             Err(error) => tracing::error!(%error, "users not reread"),
         }
         let certificate = self.shared.endpoints().certificate().clone();
-        self.shared.endpoints.store(Arc::new(Endpoints::new(&config, certificate, self.address)));
+        self.shared
+            .endpoints
+            .store(Arc::new(Endpoints::new(&config, certificate, self.address)));
         match self.trust.reload() {
             Ok(()) => tracing::info!("users, advertised hosts and trust lists reread; other settings need a restart"),
             Err(error) => tracing::error!(%error, "trust lists not reread"),
@@ -139,7 +165,10 @@ impl Server {
             tracing::error!(%error, "the listener ended badly");
         }
         for task in self.tasks {
-            if tokio::time::timeout(self.drain.max(Duration::from_secs(1)), task).await.is_err() {
+            if tokio::time::timeout(self.drain.max(Duration::from_secs(1)), task)
+                .await
+                .is_err()
+            {
                 tracing::warn!("a task did not end in time");
             }
         }
@@ -159,8 +188,15 @@ fn banner(config: &Config) {
     }
 }
 
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 fn make_folder(path: &std::path::Path) -> Result<(), StartError> {
-    std::fs::create_dir_all(path).map_err(|source| StartError::Folder { path: path.to_owned(), source })
+    std::fs::create_dir_all(path).map_err(|source| StartError::Folder {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn pki_options(config: &Config) -> pki::PkiOptions {
@@ -168,7 +204,12 @@ fn pki_options(config: &Config) -> pki::PkiOptions {
         folder: config.state.join("pki"),
         application_uri: config.application_uri.clone(),
         common_name: config.application_name.clone(),
-        hosts: config.certificate_hosts.iter().chain(&config.advertised_hosts).cloned().collect(),
+        hosts: config
+            .certificate_hosts
+            .iter()
+            .chain(&config.advertised_hosts)
+            .cloned()
+            .collect(),
         auto_trust: config.auto_trust,
     }
 }
@@ -177,7 +218,11 @@ fn pki_options(config: &Config) -> pki::PkiOptions {
 fn own_space(config: &Config, clock: Clock) -> Result<(Arc<AddressSpace>, Arc<ServerStatus>), StartError> {
     let known = namespaces::known(&config.state);
     let limits = node_limits(&config.limits);
-    let namespaces = Arc::new(NamespaceTable::new(&config.application_uri, &known, limits.max_namespaces));
+    let namespaces = Arc::new(NamespaceTable::new(
+        &config.application_uri,
+        &known,
+        limits.max_namespaces,
+    ));
     let space = Arc::new(AddressSpace::new(limits, namespaces));
     let status = server_object::attach(&space, config, clock)?;
     Ok((space, status))
@@ -199,12 +244,21 @@ fn node_limits(limits: &ServerLimits) -> backplane_nodes::Limits {
     }
 }
 
-fn shared(config: &Config, clock: Clock, trust: &Arc<pki::Pki>, address: SocketAddr, space: Arc<AddressSpace>, shards: Shards) -> Result<Shared, StartError> {
+fn shared(
+    config: &Config,
+    clock: Clock,
+    trust: &Arc<pki::Pki>,
+    address: SocketAddr,
+    space: Arc<AddressSpace>,
+    shards: Shards,
+) -> Result<Shared, StartError> {
     let identity = trust.identity();
     let certificate = ByteString::from(identity.chain());
     let endpoints = Endpoints::new(config, certificate, address);
     let channel_limits = channel_limits(&config.limits);
-    channel_limits.check().map_err(|errors| StartError::Limits(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
+    channel_limits
+        .check()
+        .map_err(|errors| StartError::Limits(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
     let mut allowed = vec![(SecurityPolicy::None, MessageSecurityMode::NONE)];
     for policy in &config.policies {
         allowed.extend([MessageSecurityMode::SIGN, MessageSecurityMode::SIGN_AND_ENCRYPT].map(|mode| (*policy, mode)));
@@ -230,11 +284,18 @@ fn shared(config: &Config, clock: Clock, trust: &Arc<pki::Pki>, address: SocketA
         runtime: tokio::runtime::Handle::current(),
         identity,
         trust: Arc::clone(trust) as Arc<dyn backplane_channel::CertificateVerifier>,
-        channel_config: Arc::new(ServerConfig { limits: channel_limits, allowed }),
+        channel_config: Arc::new(ServerConfig {
+            limits: channel_limits,
+            allowed,
+        }),
         channel_ids: Arc::new(ChannelIds::starting_at(u32::from_le_bytes(first_id))),
         connections: Connections::default(),
-        sessions: Mutex::new(Sessions::new(session_limits, Entropy).map_err(|error| StartError::Limits(error.to_string()))?),
+        sessions: Mutex::new(
+            Sessions::new(session_limits, Entropy).map_err(|error| StartError::Limits(error.to_string()))?,
+        ),
         throttle: Mutex::new(LoginThrottle::new(ThrottleLimits::default())),
+        // Half of the processors stay for everybody who is logged in.
+        password_checks: Arc::new(Semaphore::new((processors() / 2).max(1))),
         users: ArcSwap::from_pointee(Users::new(config.users.clone())?),
         endpoints: ArcSwap::from_pointee(endpoints),
         space,
@@ -262,16 +323,29 @@ fn channel_limits(limits: &ServerLimits) -> backplane_channel::Limits {
     }
 }
 
-async fn start_plugins(config: &Config, space: Arc<AddressSpace>, clock: Clock) -> Result<(PluginHost, Option<FolderWatch>), StartError> {
-    let engine = EngineOptions { cache: Some(config.state.join("compile-cache")), ..EngineOptions::default() };
-    let options = PluginOptions { engine, ..PluginOptions::default() };
+async fn start_plugins(
+    config: &Config,
+    space: Arc<AddressSpace>,
+    clock: Clock,
+) -> Result<(PluginHost, Option<FolderWatch>), StartError> {
+    let engine = EngineOptions {
+        cache: Some(config.state.join("compile-cache")),
+        ..EngineOptions::default()
+    };
+    let options = PluginOptions {
+        engine,
+        ..PluginOptions::default()
+    };
     let plugins = PluginHost::new(options, space, Arc::new(move || clock.now()))?;
     let watch = match &config.plugins {
         None => None,
         Some(folder) => {
             make_folder(folder)?;
             let watch = plugins.watch(folder, PLUGIN_FOLDER_INTERVAL).await;
-            Some(watch.map_err(|source| StartError::Folder { path: folder.clone(), source })?)
+            Some(watch.map_err(|source| StartError::Folder {
+                path: folder.clone(),
+                source,
+            })?)
         }
     };
     Ok((plugins, watch))

@@ -19,7 +19,11 @@ const PROFILES: [&str; 1] = [TRANSPORT_PROFILE];
 ///
 /// # Errors
 /// When the compiled-in table is damaged or does not fit.
-pub(crate) fn attach(space: &AddressSpace, config: &Config, clock: Clock) -> Result<Arc<ServerStatus>, Namespace0Error> {
+pub(crate) fn attach(
+    space: &AddressSpace,
+    config: &Config,
+    clock: Clock,
+) -> Result<Arc<ServerStatus>, Namespace0Error> {
     let build = BuildInfo {
         product_uri: config.product_uri.as_str().into(),
         manufacturer_name: "Backplane".into(),

@@ -13,7 +13,7 @@ use backplane_nodes::{AddressSpace, services::ContinuationPoints};
 use backplane_session::{ChannelId, CloseReason, LoginThrottle, RandomSource, RandomUnavailable, Sessions};
 use backplane_types::DecodeLimits;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::clock::Clock;
 use crate::config::ServerLimits;
@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) connections: Connections,
     pub(crate) sessions: Mutex<Sessions<Entropy>>,
     pub(crate) throttle: Mutex<LoginThrottle<ThrottleKey>>,
+    /// Password checks at a time: each takes tens of MiB and a processor for tens of ms.
+    pub(crate) password_checks: Arc<Semaphore>,
     pub(crate) users: ArcSwap<Users>,
     pub(crate) endpoints: ArcSwap<Endpoints>,
     pub(crate) space: Arc<AddressSpace>,
@@ -86,7 +88,13 @@ impl Shared {
             let number = closed.session.number();
             self.points.lock().remove(&number);
             // A client that vanished may come back for its subscriptions; one that says so leaves them as well.
-            let keep = matches!(closed.reason, CloseReason::TimedOut | CloseReason::Client { delete_subscriptions: false });
+            let keep = matches!(
+                closed.reason,
+                CloseReason::TimedOut
+                    | CloseReason::Client {
+                        delete_subscriptions: false
+                    }
+            );
             self.shards.session_closed(number, !keep);
             tracing::info!(session = %closed.session.session_id(), reason = ?closed.reason, "session closed");
         }

@@ -25,7 +25,9 @@ pub struct HashError(String);
 pub fn hash_password(password: &str) -> Result<String, HashError> {
     let params = Params::new(HASH_MEMORY_KIB, HASH_PASSES, 1, None).map_err(|error| HashError(error.to_string()))?;
     let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-    let hash = argon.hash_password(password.as_bytes()).map_err(|error| HashError(error.to_string()))?;
+    let hash = argon
+        .hash_password(password.as_bytes())
+        .map_err(|error| HashError(error.to_string()))?;
     Ok(hash.to_string())
 }
 
@@ -84,9 +86,16 @@ mod tests {
 
     #[test]
     fn only_the_right_password_of_the_right_user_is_accepted() {
-        let entry = UserEntry { name: "user1".into(), password_hash: hash_password("password1").unwrap(), roles: vec![] };
+        let entry = UserEntry {
+            name: "user1".into(),
+            password_hash: hash_password("password1").unwrap(),
+            roles: vec![],
+        };
         let users = Users::new(vec![entry]).unwrap();
-        assert_eq!(users.authenticate("user1", b"password1").map(|user| user.name.as_str()), Some("user1"));
+        assert_eq!(
+            users.authenticate("user1", b"password1").map(|user| user.name.as_str()),
+            Some("user1")
+        );
         assert!(users.authenticate("user1", b"password2").is_none());
         assert!(users.authenticate("user1", b"").is_none());
         assert!(users.authenticate("user2", b"password1").is_none());
@@ -95,6 +104,11 @@ mod tests {
     #[test]
     fn other_algorithms_are_named() {
         assert!(check_hash("$argon2i$v=19$m=8192,t=1,p=1$c29tZXNhbHRzb21l$aGFzaGhhc2hoYXNoaGFzaA").is_err());
-        assert!(check_hash("password1").unwrap_err().to_string().contains("backplane user hash"));
+        assert!(
+            check_hash("password1")
+                .unwrap_err()
+                .to_string()
+                .contains("backplane user hash")
+        );
     }
 }

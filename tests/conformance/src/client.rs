@@ -65,7 +65,9 @@ impl Client {
             }
             Kind::NodeOpcua => {
                 let mut command = Command::new("node");
-                command.arg(folder.join("node-opcua").join("client.js")).env("NODE_PATH", self.path.join("node_modules"));
+                command
+                    .arg(folder.join("node-opcua").join("client.js"))
+                    .env("NODE_PATH", self.path.join("node_modules"));
                 command
             }
             Kind::AsyncOpcua => Command::new(&self.path),
@@ -85,7 +87,13 @@ impl Client {
             }
         });
         let log = scratch.join(format!("{script}.log"));
-        Ok(Running { name: self.name(), script: script.to_owned(), child, lines, log })
+        Ok(Running {
+            name: self.name(),
+            script: script.to_owned(),
+            child,
+            lines,
+            log,
+        })
     }
 }
 
@@ -108,13 +116,20 @@ impl Running {
             }
             self.report(line, tally);
         }
-        Err(format!("{} {} ended before it said {event}:\n{}", self.name, self.script, self.tail()))
+        Err(format!(
+            "{} {} ended before it said {event}:\n{}",
+            self.name,
+            self.script,
+            self.tail()
+        ))
     }
 
     /// Tells the script to go on: one line on its standard input.
     pub(crate) fn tell(&mut self, word: &str) -> Result<(), String> {
         let stdin = self.child.stdin.as_mut().ok_or("no standard input")?;
-        writeln!(stdin, "{word}").and_then(|()| stdin.flush()).map_err(|error| format!("{}: {error}", self.name))
+        writeln!(stdin, "{word}")
+            .and_then(|()| stdin.flush())
+            .map_err(|error| format!("{}: {error}", self.name))
     }
 
     /// Takes reports until the script ends; an exit code other than 0 is a failed case of its own.
@@ -139,10 +154,17 @@ impl Running {
 
     fn next(&mut self, deadline: Instant) -> Result<Option<Line>, String> {
         loop {
-            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match self
+                .lines
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
                 // Libraries print to standard output too; a line of ours is a JSON object.
                 Ok(text) if !text.starts_with('{') => {}
-                Ok(text) => return serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {text}: {error}", self.name)),
+                Ok(text) => {
+                    return serde_json::from_str(&text)
+                        .map(Some)
+                        .map_err(|error| format!("{}: {text}: {error}", self.name));
+                }
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => return Err(format!("did not end within {SCRIPT:?}")),
             }

@@ -24,6 +24,9 @@ impl Expectations {
 
     /// Every listed case of `client`.
     pub(crate) fn listed(&self, client: &str) -> impl Iterator<Item = &str> {
-        self.0.get(client).into_iter().flat_map(|cases| cases.keys().map(String::as_str))
+        self.0
+            .get(client)
+            .into_iter()
+            .flat_map(|cases| cases.keys().map(String::as_str))
     }
 }

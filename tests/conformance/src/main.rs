@@ -30,7 +30,12 @@ fn options() -> Result<Options, String> {
     let mut clients = Vec::new();
     let mut words = std::env::args_os().skip(1);
     while let Some(word) = words.next() {
-        let mut path = || words.next().map(PathBuf::from).ok_or_else(|| format!("{} needs a value", word.to_string_lossy()));
+        let mut path = || {
+            words
+                .next()
+                .map(PathBuf::from)
+                .ok_or_else(|| format!("{} needs a value", word.to_string_lossy()))
+        };
         match word.to_str() {
             Some("--server") => server = Some(path()?),
             Some("--guests") => guests = Some(path()?),
@@ -43,9 +48,15 @@ fn options() -> Result<Options, String> {
     }
     let absolute = |path: Option<PathBuf>, flag: &str| {
         let path = path.ok_or_else(|| format!("{flag} is missing"))?;
-        path.canonicalize().map_err(|error| format!("{flag} {}: {error}", path.display()))
+        path.canonicalize()
+            .map_err(|error| format!("{flag} {}: {error}", path.display()))
     };
-    Ok(Options { server: absolute(server, "--server")?, guests: absolute(guests, "--guests")?, clients, only })
+    Ok(Options {
+        server: absolute(server, "--server")?,
+        guests: absolute(guests, "--guests")?,
+        clients,
+        only,
+    })
 }
 
 fn run() -> Result<Tally, String> {

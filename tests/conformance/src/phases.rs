@@ -17,9 +17,15 @@ const HARNESS: &str = "server";
 pub(crate) fn services(binary: &Path, guests: &Path, clients: &[Client], tally: &mut Tally) -> Result<(), String> {
     for client in clients {
         let server = Server::start(binary, &[(guest(guests, "simulator"), "simulator")])?;
-        client.start("services", server.url(), &server.scratch(client.name())?)?.finish(tally)?;
+        client
+            .start("services", server.url(), &server.scratch(client.name())?)?
+            .finish(tally)?;
         let stopped = server.stop();
-        tally.record(HARNESS, &format!("stops after {}", client.name()), stopped.err().as_deref());
+        tally.record(
+            HARNESS,
+            &format!("stops after {}", client.name()),
+            stopped.err().as_deref(),
+        );
     }
     Ok(())
 }
@@ -59,9 +65,17 @@ pub(crate) fn misdeeds(binary: &Path, guests: &Path, clients: &[Client], tally: 
         script.tell("installed")?;
         script.finish(tally)?;
         let problem = (!server.is_running()).then(|| server.log());
-        tally.record(HARNESS, &format!("survives misdeeds beside {}", client.name()), problem.as_deref());
+        tally.record(
+            HARNESS,
+            &format!("survives misdeeds beside {}", client.name()),
+            problem.as_deref(),
+        );
         let stopped = server.stop();
-        tally.record(HARNESS, &format!("stops after misdeeds beside {}", client.name()), stopped.err().as_deref());
+        tally.record(
+            HARNESS,
+            &format!("stops after misdeeds beside {}", client.name()),
+            stopped.err().as_deref(),
+        );
     }
     Ok(())
 }

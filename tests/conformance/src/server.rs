@@ -48,7 +48,12 @@ impl Server {
             std::thread::spawn(move || collect(&mut stderr, &log));
         }
         let stdout = child.stdout.take().ok_or("no standard output")?;
-        let mut server = Self { child, url: String::new(), folder, log };
+        let mut server = Self {
+            child,
+            url: String::new(),
+            folder,
+            log,
+        };
         server.url = server.wait_ready(stdout)?;
         Ok(server)
     }
@@ -62,11 +67,16 @@ impl Server {
                 }
             }
         });
-        let line = receiver.recv_timeout(START).map_err(|_| format!("the server did not get ready; its log:\n{}", self.log()))?;
+        let line = receiver
+            .recv_timeout(START)
+            .map_err(|_| format!("the server did not get ready; its log:\n{}", self.log()))?;
         let mut words = line.split(' ');
         match (words.next(), words.next(), words.next()) {
             (Some("READY"), Some(url), Some(pid)) if pid == format!("pid={}", self.child.id()) => Ok(url.to_owned()),
-            _ => Err(format!("the first line on standard output is not READY URL pid={}: {line:?}", self.child.id())),
+            _ => Err(format!(
+                "the first line on standard output is not READY URL pid={}: {line:?}",
+                self.child.id()
+            )),
         }
     }
 
@@ -99,14 +109,18 @@ impl Server {
 
     /// SIGTERM, then the exit code; anything but 0 is an error.
     pub(crate) fn stop(mut self) -> Result<(), String> {
-        let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        let killed = Command::new("kill")
+            .args(["-TERM", &self.child.id().to_string()])
+            .status();
         killed.map_err(|error| format!("kill: {error}"))?;
         let deadline = Instant::now() + STOP;
         loop {
             match self.child.try_wait().map_err(|error| error.to_string())? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => return Err(format!("the server ended with {status}; its log:\n{}", self.log())),
-                None if Instant::now() > deadline => return Err(format!("the server did not end {STOP:?} after SIGTERM")),
+                None if Instant::now() > deadline => {
+                    return Err(format!("the server did not end {STOP:?} after SIGTERM"));
+                }
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         }

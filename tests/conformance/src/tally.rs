@@ -17,7 +17,14 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new(expectations: Expectations) -> Self {
-        Self { expectations, passed: 0, failed: 0, skipped: 0, seen: BTreeSet::new(), clients: BTreeSet::new() }
+        Self {
+            expectations,
+            passed: 0,
+            failed: 0,
+            skipped: 0,
+            seen: BTreeSet::new(),
+            clients: BTreeSet::new(),
+        }
     }
 
     /// One case of one client: it passed, or `problem` says why not.
@@ -67,7 +74,14 @@ impl Tally {
             self.failed += 1;
             println!("FAIL {case}: is in expect.toml but did not run");
         }
-        println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped);
-        if self.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        println!(
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        );
+        if self.is_good() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
     }
 }

@@ -15,7 +15,10 @@ pub(super) fn run(path: &Path) -> Outcome {
 fn describe(config: &Config) -> String {
     let policies: Vec<&str> = config.policies.iter().map(|policy| policy.name()).collect();
     let users: Vec<&str> = config.users.iter().map(|user| user.name.as_str()).collect();
-    let plugins = config.plugins.as_ref().map_or_else(|| "none".to_owned(), |path| path.display().to_string());
+    let plugins = config
+        .plugins
+        .as_ref()
+        .map_or_else(|| "none".to_owned(), |path| path.display().to_string());
     let lines = [
         format!("configuration {} is valid", config.source.display()),
         format!("server.application-uri = {}", config.application_uri),
@@ -26,7 +29,14 @@ fn describe(config: &Config) -> String {
         format!("security.allow-sign = {}", config.allow_sign),
         format!("security.auto-trust = {}", config.auto_trust),
         format!("users.anonymous = {}", config.anonymous),
-        format!("users = {}", if users.is_empty() { "none".to_owned() } else { users.join(", ") }),
+        format!(
+            "users = {}",
+            if users.is_empty() {
+                "none".to_owned()
+            } else {
+                users.join(", ")
+            }
+        ),
         format!("plugins.folder = {plugins}"),
         format!("limits = {:#?}", config.limits),
     ];

@@ -26,11 +26,29 @@ struct Failure {
 
 impl Failure {
     fn usage(message: impl ToString) -> Self {
-        Self { code: USAGE, message: message.to_string() }
+        Self {
+            code: USAGE,
+            message: message.to_string(),
+        }
     }
 
     fn other(message: impl ToString) -> Self {
-        Self { code: 1, message: message.to_string() }
+        Self {
+            code: 1,
+            message: message.to_string(),
+        }
+    }
+}
+
+/// Prints what is wrong with a command line, or the help that it asked for.
+#[must_use]
+pub fn refuse(error: &clap::Error) -> ExitCode {
+    // Nobody is left to be told that the terminal is gone.
+    let _ = error.print();
+    if error.use_stderr() {
+        ExitCode::from(USAGE)
+    } else {
+        ExitCode::SUCCESS
     }
 }
 

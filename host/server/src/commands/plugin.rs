@@ -17,7 +17,11 @@ pub(super) fn run(command: &PluginCommand) -> Outcome {
             } else {
                 println!("{}", describe(file, &found));
             }
-            if found.loadable() { Ok(()) } else { Err(Failure::other(format!("{} would not load", file.display()))) }
+            if found.loadable() {
+                Ok(())
+            } else {
+                Err(Failure::other(format!("{} would not load", file.display())))
+            }
         }
         PluginCommand::List { folder, json } => list(folder, *json),
     }
@@ -41,14 +45,20 @@ fn list(folder: &Path, json: bool) -> Outcome {
         match (found, json) {
             (Ok(found), true) => documents.push(to_json(file, &found)),
             (Ok(found), false) => println!("{}", summary(file, &found)),
-            (Err(error), true) => documents.push(json!({ "file": file.display().to_string(), "problems": [error.to_string()] })),
+            (Err(error), true) => {
+                documents.push(json!({ "file": file.display().to_string(), "problems": [error.to_string()] }))
+            }
             (Err(error), false) => println!("{error}"),
         }
     }
     if json {
         println!("{}", Value::Array(documents));
     }
-    if broken == 0 { Ok(()) } else { Err(Failure::other(format!("{broken} of {} would not load", files.len()))) }
+    if broken == 0 {
+        Ok(())
+    } else {
+        Err(Failure::other(format!("{broken} of {} would not load", files.len())))
+    }
 }
 
 fn kind(found: &Inspection) -> &'static str {
@@ -59,11 +69,16 @@ fn kind(found: &Inspection) -> &'static str {
 }
 
 fn file_name(file: &Path) -> String {
-    file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    file.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 fn summary(file: &Path, found: &Inspection) -> String {
-    let verdict = if found.loadable() { "loads".to_owned() } else { found.problems.join("; ") };
+    let verdict = if found.loadable() {
+        "loads".to_owned()
+    } else {
+        found.problems.join("; ")
+    };
     format!("{}  {}  {} bytes  {verdict}", file_name(file), kind(found), found.size)
 }
 
@@ -78,7 +93,11 @@ fn describe(file: &Path, found: &Inspection) -> String {
     lines.extend(found.imports.iter().map(|name| format!("imports  {name}")));
     lines.extend(found.exports.iter().map(|name| format!("exports  {name}")));
     lines.extend(found.problems.iter().map(|problem| format!("problem  {problem}")));
-    lines.push(if found.loadable() { "this host would load it".to_owned() } else { "this host would not load it".to_owned() });
+    lines.push(if found.loadable() {
+        "this host would load it".to_owned()
+    } else {
+        "this host would not load it".to_owned()
+    });
     lines.join("\n")
 }
 

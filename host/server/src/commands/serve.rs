@@ -13,7 +13,11 @@ use crate::server::Server;
 pub(super) fn run(args: &ServeArgs) -> Outcome {
     let config = effective(args)?;
     logging::install(config.log_format, &config.log_filter);
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_name("server").enable_all().build().map_err(Failure::other)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_name("server")
+        .enable_all()
+        .build()
+        .map_err(Failure::other)?;
     runtime.block_on(serve(args, config))
 }
 
@@ -77,9 +81,19 @@ fn watch(kind: SignalKind) -> Result<Signal, Failure> {
 /// The one line that scripts wait for.
 fn announce(server: &Server) -> Outcome {
     let address = server.address();
-    let host = if address.ip().is_unspecified() { "localhost".to_owned() } else { address.ip().to_string() };
+    let host = if address.ip().is_unspecified() {
+        "localhost".to_owned()
+    } else {
+        address.ip().to_string()
+    };
     let host = if host.contains(':') { format!("[{host}]") } else { host };
     let mut out = std::io::stdout().lock();
-    let line = writeln!(out, "READY opc.tcp://{host}:{}/ pid={}", address.port(), std::process::id());
-    line.and_then(|()| out.flush()).map_err(|error| Failure::other(format!("standard output: {error}")))
+    let line = writeln!(
+        out,
+        "READY opc.tcp://{host}:{}/ pid={}",
+        address.port(),
+        std::process::id()
+    );
+    line.and_then(|()| out.flush())
+        .map_err(|error| Failure::other(format!("standard output: {error}")))
 }

@@ -13,7 +13,10 @@ pub(super) fn run(command: &UserCommand) -> Outcome {
     match command {
         UserCommand::Hash => {
             let mut password = String::new();
-            std::io::stdin().take(PASSWORD).read_to_string(&mut password).map_err(Failure::other)?;
+            std::io::stdin()
+                .take(PASSWORD)
+                .read_to_string(&mut password)
+                .map_err(Failure::other)?;
             let password = password.trim_end_matches(['\r', '\n']);
             if password.is_empty() {
                 return Err(Failure::usage("no password on standard input"));

@@ -93,30 +93,75 @@ impl ServerLimits {
     /// The bounds of the demonstration: generous enough for load tests.
     #[must_use]
     pub fn demo() -> Self {
-        Self { connections: 2_200, sessions: 2_000, ..Self::default() }
+        Self {
+            connections: 2_200,
+            sessions: 2_000,
+            ..Self::default()
+        }
     }
 
     /// Reads `[limits]`; what is absent keeps its default.
     pub(super) fn read(section: &mut Section<'_>) -> Self {
         let mut limits = Self::default();
-        let mut number = |key: &str, field: &mut u32, low: u32, high: u32| *field = section.number32(key, *field, low..=high);
+        let mut number =
+            |key: &str, field: &mut u32, low: u32, high: u32| *field = section.number32(key, *field, low..=high);
         number("connections", &mut limits.connections, 1, 100_000);
         number("sessions", &mut limits.sessions, 1, 100_000);
-        number("subscriptions-per-session", &mut limits.subscriptions_per_session, 1, 10_000);
-        number("monitored-items-per-subscription", &mut limits.monitored_items_per_subscription, 1, 10_000_000);
-        number("publish-requests-per-session", &mut limits.publish_requests_per_session, 2, 1_000);
+        number(
+            "subscriptions-per-session",
+            &mut limits.subscriptions_per_session,
+            1,
+            10_000,
+        );
+        number(
+            "monitored-items-per-subscription",
+            &mut limits.monitored_items_per_subscription,
+            1,
+            10_000_000,
+        );
+        number(
+            "publish-requests-per-session",
+            &mut limits.publish_requests_per_session,
+            2,
+            1_000,
+        );
         number("monitored-item-queue", &mut limits.monitored_item_queue, 1, 200_000);
-        number("browse-continuation-points", &mut limits.browse_continuation_points, 1, 10_000);
-        number("operations-per-request", &mut limits.operations_per_request, 10, 1_000_000);
+        number(
+            "browse-continuation-points",
+            &mut limits.browse_continuation_points,
+            1,
+            10_000,
+        );
+        number(
+            "operations-per-request",
+            &mut limits.operations_per_request,
+            10,
+            1_000_000,
+        );
         number("references-per-node", &mut limits.references_per_node, 10, 1_000_000);
         number("message-size", &mut limits.message_size, 8_192, 256 * 1024 * 1024);
-        number("unauthenticated-message-size", &mut limits.unauthenticated_message_size, 8_192, 16 * 1024 * 1024);
+        number(
+            "unauthenticated-message-size",
+            &mut limits.unauthenticated_message_size,
+            8_192,
+            16 * 1024 * 1024,
+        );
         number("chunk-count", &mut limits.chunk_count, 1, 1_000_000);
         number("chunk-size", &mut limits.chunk_size, 8_192, 1024 * 1024);
         number("string-length", &mut limits.string_length, 256, 256 * 1024 * 1024);
-        number("byte-string-length", &mut limits.byte_string_length, 4_096, 256 * 1024 * 1024);
+        number(
+            "byte-string-length",
+            &mut limits.byte_string_length,
+            4_096,
+            256 * 1024 * 1024,
+        );
         number("array-length", &mut limits.array_length, 256, 100_000_000);
-        number("waiting-requests-per-connection", &mut limits.waiting_requests_per_connection, 1, 100_000);
+        number(
+            "waiting-requests-per-connection",
+            &mut limits.waiting_requests_per_connection,
+            1,
+            100_000,
+        );
         limits.read_times(section);
         limits.check_relations(section);
         limits
@@ -124,13 +169,19 @@ impl ServerLimits {
 
     fn read_times(&mut self, section: &mut Section<'_>) {
         const DAY: f64 = 86_400_000.0;
-        let mut time = |key: &str, field: &mut f64, low: f64, high: f64| *field = section.milliseconds(key, *field, low..=high);
+        let mut time =
+            |key: &str, field: &mut f64, low: f64, high: f64| *field = section.milliseconds(key, *field, low..=high);
         time("handshake-timeout-ms", &mut self.handshake_timeout, 100.0, 120_000.0);
         time("session-timeout-min-ms", &mut self.session_timeout.0, 100.0, DAY);
         time("session-timeout-max-ms", &mut self.session_timeout.1, 1_000.0, DAY);
         time("token-lifetime-min-ms", &mut self.token_lifetime.0, 1_000.0, DAY);
         time("token-lifetime-max-ms", &mut self.token_lifetime.1, 10_000.0, DAY);
-        time("publishing-interval-min-ms", &mut self.publishing_interval, 1.0, 60_000.0);
+        time(
+            "publishing-interval-min-ms",
+            &mut self.publishing_interval,
+            1.0,
+            60_000.0,
+        );
         time("sampling-interval-min-ms", &mut self.sampling_interval, 1.0, 60_000.0);
         time("request-timeout-ms", &mut self.request_timeout, 100.0, DAY);
         time("drain-timeout-ms", &mut self.drain_timeout, 0.0, 600_000.0);
@@ -140,18 +191,35 @@ impl ServerLimits {
         if self.connections <= self.sessions {
             section.problem(
                 "connections",
-                format_args!("{} leaves no room beside {} sessions: at least {}", self.connections, self.sessions, self.sessions + 1),
+                format_args!(
+                    "{} leaves no room beside {} sessions: at least {}",
+                    self.connections,
+                    self.sessions,
+                    self.sessions + 1
+                ),
             );
         }
         if self.unauthenticated_message_size > self.message_size {
-            section.problem("unauthenticated-message-size", format_args!("is above message-size ({})", self.message_size));
+            section.problem(
+                "unauthenticated-message-size",
+                format_args!("is above message-size ({})", self.message_size),
+            );
         }
         if self.chunk_size > self.message_size {
-            section.problem("chunk-size", format_args!("is above message-size ({})", self.message_size));
+            section.problem(
+                "chunk-size",
+                format_args!("is above message-size ({})", self.message_size),
+            );
         }
-        for (key, (low, high)) in [("session-timeout", self.session_timeout), ("token-lifetime", self.token_lifetime)] {
+        for (key, (low, high)) in [
+            ("session-timeout", self.session_timeout),
+            ("token-lifetime", self.token_lifetime),
+        ] {
             if low > high {
-                section.problem(&format!("{key}-min-ms"), format_args!("{low} is above {key}-max-ms ({high})"));
+                section.problem(
+                    &format!("{key}-min-ms"),
+                    format_args!("{low} is above {key}-max-ms ({high})"),
+                );
             }
         }
     }

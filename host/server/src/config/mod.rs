@@ -162,7 +162,10 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with every problem found, not only the first.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
         Self::parse(&text, path)
     }
 
@@ -171,9 +174,10 @@ impl Config {
     /// # Errors
     /// As for [`read`](Self::read).
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let table: toml::Table = text
-            .parse()
-            .map_err(|error: toml::de::Error| ConfigError::Syntax { path: path.to_owned(), reason: error.to_string().trim_end().to_owned() })?;
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| ConfigError::Syntax {
+            path: path.to_owned(),
+            reason: error.to_string().trim_end().to_owned(),
+        })?;
         let mut problems = Problems::default();
         let mut config = Self::defaults();
         config.source = path.to_owned();
@@ -191,7 +195,14 @@ impl Config {
         config.read_log(&mut root);
         root.finish();
         let lines = problems.into_lines();
-        if lines.is_empty() { Ok(config) } else { Err(ConfigError::Invalid { path: path.to_owned(), lines }) }
+        if lines.is_empty() {
+            Ok(config)
+        } else {
+            Err(ConfigError::Invalid {
+                path: path.to_owned(),
+                lines,
+            })
+        }
     }
 
     fn read_server(&mut self, root: &mut Section<'_>, folder: &Path) {
@@ -211,7 +222,10 @@ impl Config {
         if let Some(listen) = server.text("listen") {
             match listen.parse() {
                 Ok(address) => self.listen = address,
-                Err(_) => server.problem("listen", format_args!("{listen:?} is not an address and port such as 127.0.0.1:4840 or [::]:4840")),
+                Err(_) => server.problem(
+                    "listen",
+                    format_args!("{listen:?} is not an address and port such as 127.0.0.1:4840 or [::]:4840"),
+                ),
             }
         }
         if let Some(hosts) = server.texts("advertised-hosts") {
@@ -234,7 +248,9 @@ impl Config {
             for name in names {
                 match SecurityPolicy::from_name(&name) {
                     Some(SecurityPolicy::None) => security.problem("policies", "None is offered by allow-none = true"),
-                    Some(policy) if self.policies.contains(&policy) => security.problem("policies", format_args!("{name} is named twice")),
+                    Some(policy) if self.policies.contains(&policy) => {
+                        security.problem("policies", format_args!("{name} is named twice"))
+                    }
                     Some(policy) => self.policies.push(policy),
                     None => security.problem(
                         "policies",
@@ -244,7 +260,10 @@ impl Config {
             }
         }
         if self.policies.is_empty() && !self.allow_none {
-            security.problem("policies", "nothing to offer: name at least one policy or set allow-none = true");
+            security.problem(
+                "policies",
+                "nothing to offer: name at least one policy or set allow-none = true",
+            );
         }
         security.finish();
     }
@@ -275,7 +294,10 @@ impl Config {
             }
         }
         if self.users.is_empty() && !self.anonymous {
-            users.problem("anonymous", "nobody could log in: add a [[users.user]] or set anonymous = true");
+            users.problem(
+                "anonymous",
+                "nobody could log in: add a [[users.user]] or set anonymous = true",
+            );
         }
         users.finish();
     }
@@ -313,20 +335,38 @@ mod tests {
         let lines = problems(
             "[server]\nlisten = \"nowhere\"\nport = 1\n[security]\npolicies = [\"Basic1\"]\nallow-none = 3\n[users]\nanonymous = true\n[limits]\nsessions = 0\n[tea]\npot = 1\n",
         );
-        for key in ["server.listen", "server.port: unknown key", "security.policies", "security.allow-none", "limits.sessions", "tea: unknown key"] {
-            assert!(lines.iter().any(|line| line.contains(key)), "{key} is missing in {lines:#?}");
+        for key in [
+            "server.listen",
+            "server.port: unknown key",
+            "security.policies",
+            "security.allow-none",
+            "limits.sessions",
+            "tea: unknown key",
+        ] {
+            assert!(
+                lines.iter().any(|line| line.contains(key)),
+                "{key} is missing in {lines:#?}"
+            );
         }
     }
 
     #[test]
     fn a_server_that_nobody_can_enter_is_refused() {
         assert!(problems("").iter().any(|line| line.starts_with("users.anonymous")));
-        assert!(problems("[users]\nanonymous = true\n[security]\npolicies = []\n").iter().any(|line| line.starts_with("security.policies")));
+        assert!(
+            problems("[users]\nanonymous = true\n[security]\npolicies = []\n")
+                .iter()
+                .any(|line| line.starts_with("security.policies"))
+        );
     }
 
     #[test]
     fn paths_are_relative_to_the_file() {
-        let config = Config::parse("[users]\nanonymous = true\n[plugins]\nfolder = \"plugins\"\n", Path::new("/etc/backplane/backplane.toml")).unwrap();
+        let config = Config::parse(
+            "[users]\nanonymous = true\n[plugins]\nfolder = \"plugins\"\n",
+            Path::new("/etc/backplane/backplane.toml"),
+        )
+        .unwrap();
         assert_eq!(config.state, Path::new("/etc/backplane/state"));
         assert_eq!(config.plugins.as_deref(), Some(Path::new("/etc/backplane/plugins")));
     }
@@ -334,6 +374,9 @@ mod tests {
     #[test]
     fn a_plain_password_is_no_hash() {
         let lines = problems("[[users.user]]\nname = \"u\"\npassword-hash = \"secret\"\n");
-        assert!(lines.iter().any(|line| line.starts_with("users.user[0].password-hash")), "{lines:?}");
+        assert!(
+            lines.iter().any(|line| line.starts_with("users.user[0].password-hash")),
+            "{lines:?}"
+        );
     }
 }

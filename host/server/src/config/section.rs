@@ -32,11 +32,19 @@ pub(super) struct Section<'a> {
 impl<'a> Section<'a> {
     /// The whole document.
     pub(super) fn root(table: toml::Table, problems: &'a mut Problems) -> Self {
-        Self { path: String::new(), table, problems }
+        Self {
+            path: String::new(),
+            table,
+            problems,
+        }
     }
 
     fn at(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
     }
 
     /// The sub-table `key`; an empty one when it is absent.
@@ -46,11 +54,16 @@ impl<'a> Section<'a> {
             None => toml::Table::new(),
             Some(toml::Value::Table(table)) => table,
             Some(other) => {
-                self.problems.add(&path, format_args!("expected a table, found {}", other.type_str()));
+                self.problems
+                    .add(&path, format_args!("expected a table, found {}", other.type_str()));
                 toml::Table::new()
             }
         };
-        Section { path, table, problems: self.problems }
+        Section {
+            path,
+            table,
+            problems: self.problems,
+        }
     }
 
     /// Calls `read` for each table of the array of tables `key`.
@@ -64,26 +77,41 @@ impl<'a> Section<'a> {
                     let path = format!("{path}[{index}]");
                     match item {
                         toml::Value::Table(table) => {
-                            let mut section = Section { path, table, problems: self.problems };
+                            let mut section = Section {
+                                path,
+                                table,
+                                problems: self.problems,
+                            };
                             out.push(read(&mut section));
                             section.finish();
                         }
-                        other => self.problems.add(&path, format_args!("expected a table, found {}", other.type_str())),
+                        other => self
+                            .problems
+                            .add(&path, format_args!("expected a table, found {}", other.type_str())),
                     }
                 }
             }
-            Some(other) => self.problems.add(&path, format_args!("expected an array of tables, found {}", other.type_str())),
+            Some(other) => self.problems.add(
+                &path,
+                format_args!("expected an array of tables, found {}", other.type_str()),
+            ),
         }
         out
     }
 
-    fn take<T>(&mut self, key: &str, expected: &str, convert: impl FnOnce(toml::Value) -> Result<T, toml::Value>) -> Option<T> {
+    fn take<T>(
+        &mut self,
+        key: &str,
+        expected: &str,
+        convert: impl FnOnce(toml::Value) -> Result<T, toml::Value>,
+    ) -> Option<T> {
         let value = self.table.remove(key)?;
         match convert(value) {
             Ok(value) => Some(value),
             Err(found) => {
                 let path = self.at(key);
-                self.problems.add(&path, format_args!("expected {expected}, found {}", found.type_str()));
+                self.problems
+                    .add(&path, format_args!("expected {expected}, found {}", found.type_str()));
                 None
             }
         }
@@ -99,7 +127,8 @@ impl<'a> Section<'a> {
 
     /// A switch.
     pub(super) fn switch(&mut self, key: &str, default: bool) -> bool {
-        self.take(key, "true or false", |value| value.as_bool().ok_or(value)).unwrap_or(default)
+        self.take(key, "true or false", |value| value.as_bool().ok_or(value))
+            .unwrap_or(default)
     }
 
     /// A list of texts.
@@ -118,11 +147,16 @@ impl<'a> Section<'a> {
 
     /// A whole number inside `range`.
     pub(super) fn number(&mut self, key: &str, default: u64, range: RangeInclusive<u64>) -> u64 {
-        let Some(value) = self.take(key, "a whole number", |value| value.as_integer().ok_or(value)) else { return default };
+        let Some(value) = self.take(key, "a whole number", |value| value.as_integer().ok_or(value)) else {
+            return default;
+        };
         match u64::try_from(value) {
             Ok(value) if range.contains(&value) => value,
             _ => {
-                self.problem(key, format_args!("{value} is outside {} to {}", range.start(), range.end()));
+                self.problem(
+                    key,
+                    format_args!("{value} is outside {} to {}", range.start(), range.end()),
+                );
                 default
             }
         }
@@ -141,11 +175,16 @@ impl<'a> Section<'a> {
             toml::Value::Float(number) => Ok(number),
             other => Err(other),
         };
-        let Some(value) = self.take(key, "a number of milliseconds", read) else { return default };
+        let Some(value) = self.take(key, "a number of milliseconds", read) else {
+            return default;
+        };
         if range.contains(&value) {
             return value;
         }
-        self.problem(key, format_args!("{value} is outside {} to {} ms", range.start(), range.end()));
+        self.problem(
+            key,
+            format_args!("{value} is outside {} to {} ms", range.start(), range.end()),
+        );
         default
     }
 
@@ -158,7 +197,11 @@ impl<'a> Section<'a> {
     /// Reports every key that nobody asked for.
     pub(super) fn finish(self) {
         for key in self.table.keys() {
-            let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
+            let path = if self.path.is_empty() {
+                key.clone()
+            } else {
+                format!("{}.{key}", self.path)
+            };
             self.problems.add(&path, "unknown key");
         }
     }

@@ -125,7 +125,10 @@ pub fn trust(folder: &Path, thumbprint: &str) -> Result<Entry, PkiError> {
 /// Opens a folder that a server has made; a wrong path must not leave folders behind.
 fn existing(folder: &Path) -> Result<Folders, PkiError> {
     if let Err(source) = std::fs::read_dir(folder) {
-        return Err(PkiError::Folder { path: folder.to_owned(), source });
+        return Err(PkiError::Folder {
+            path: folder.to_owned(),
+            source,
+        });
     }
     Folders::open(folder)
 }

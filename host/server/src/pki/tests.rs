@@ -241,7 +241,10 @@ fn an_unknown_client_is_kept_and_can_be_trusted_while_the_server_runs() {
     let entry = trust(&options.folder, &leaf.thumbprint_hex().to_uppercase()[..8]).unwrap();
     assert_eq!(entry.file, expected);
     assert_eq!(files(&options.folder.join("rejected")), Vec::<String>::new());
-    assert_eq!(files(&options.folder.join("trusted/certs")), std::slice::from_ref(&expected));
+    assert_eq!(
+        files(&options.folder.join("trusted/certs")),
+        std::slice::from_ref(&expected)
+    );
     // Without a signal: the folder changed.
     assert_eq!(status(&pki, &chain), StatusCode::GOOD);
     fs::remove_file(options.folder.join("trusted/certs").join(expected)).unwrap();

@@ -10,7 +10,10 @@ use std::time::Duration;
 use backplane_channel::ChannelEvidence;
 use backplane_crypto::{SecurityPolicy, SystemRandom, decrypt_user_secret};
 use backplane_session::{Identity, IdentityKind};
-use backplane_types::{AnonymousIdentityToken, ByteString, ExtensionObject, NodeId, StatusCode, Structure, UaString, UserNameIdentityToken};
+use backplane_types::{
+    AnonymousIdentityToken, ByteString, ExtensionObject, NodeId, StatusCode, Structure, UaString, UserNameIdentityToken,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::endpoints::{ANONYMOUS_POLICY, USERNAME_POLICY};
 use crate::roles;
@@ -36,9 +39,17 @@ pub(super) fn read(shared: &Shared, evidence: &ChannelEvidence, token: &Extensio
     let is = |encoding: u32| token.type_id == NodeId::numeric(0, encoding);
     if token.type_id.is_null() || is(AnonymousIdentityToken::ENCODING_ID) {
         // A null policy id is what a null token has; anything else must be ours.
-        let named = if token.type_id.is_null() { UaString::NULL } else { decode::<AnonymousIdentityToken>(token)?.policy_id };
+        let named = if token.type_id.is_null() {
+            UaString::NULL
+        } else {
+            decode::<AnonymousIdentityToken>(token)?.policy_id
+        };
         let known = named.text().is_empty() || named.text() == ANONYMOUS_POLICY;
-        return if known && offered(ANONYMOUS_POLICY) { Ok(Token::Anonymous) } else { Err(StatusCode::BAD_IDENTITY_TOKEN_INVALID) };
+        return if known && offered(ANONYMOUS_POLICY) {
+            Ok(Token::Anonymous)
+        } else {
+            Err(StatusCode::BAD_IDENTITY_TOKEN_INVALID)
+        };
     }
     if is(UserNameIdentityToken::ENCODING_ID) {
         let token = decode::<UserNameIdentityToken>(token)?;
@@ -54,15 +65,41 @@ pub(super) fn read(shared: &Shared, evidence: &ChannelEvidence, token: &Extensio
 }
 
 fn decode<T: Structure>(token: &ExtensionObject) -> Result<T, StatusCode> {
-    token.decode_as::<T>().map_err(|_| StatusCode::BAD_IDENTITY_TOKEN_INVALID)
+    token
+        .decode_as::<T>()
+        .map_err(|_| StatusCode::BAD_IDENTITY_TOKEN_INVALID)
 }
 
-/// How long a login has to wait because of earlier failures.
-pub(super) fn delay(shared: &Shared, address: IpAddr, token: &Token) -> Duration {
-    match token {
-        Token::Anonymous => Duration::ZERO,
-        Token::UserName(token) => shared.throttle.lock().remaining(shared.clock.now(), &(address, token.user_name.clone())),
+/// The right to check one password: one of the connection's, and one of the server's. To be kept until the check has ended.
+pub(super) type Turn = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+
+/// Waits until the delay of earlier failures has passed and a check may begin; none is needed without a password.
+///
+/// The delay is looked at again when it is this login's turn: of guesses made at once, each waits for what those before it cost.
+pub(super) async fn turn(
+    shared: &Shared,
+    logins: Arc<Semaphore>,
+    address: IpAddr,
+    token: &Token,
+) -> Result<Option<Turn>, StatusCode> {
+    let Token::UserName(token) = token else { return Ok(None) };
+    let key = (address, token.user_name.clone());
+    let closed = |_| StatusCode::BAD_INTERNAL_ERROR;
+    let own = logins.acquire_owned().await.map_err(closed)?;
+    loop {
+        tokio::time::sleep(delay(shared, &key)).await;
+        let check = Arc::clone(&shared.password_checks)
+            .acquire_owned()
+            .await
+            .map_err(closed)?;
+        if delay(shared, &key).is_zero() {
+            return Ok(Some((own, check)));
+        }
     }
+}
+
+fn delay(shared: &Shared, key: &ThrottleKey) -> Duration {
+    shared.throttle.lock().remaining(shared.clock.now(), key)
 }
 
 /// Verifies the token. Slow: for a blocking thread.
@@ -101,16 +138,34 @@ fn verify_password(
     token: &UserNameIdentityToken,
     server_nonce: &ByteString,
 ) -> Result<(Identity, Arc<[NodeId]>), StatusCode> {
-    let policy = shared.endpoints().token_security(evidence.policy).unwrap_or(SecurityPolicy::None);
+    let policy = shared
+        .endpoints()
+        .token_security(evidence.policy)
+        .unwrap_or(SecurityPolicy::None);
     if token.encryption_algorithm.text() != policy.parameters().asymmetric_encryption_uri {
         return Err(StatusCode::BAD_IDENTITY_TOKEN_INVALID);
     }
     let key = shared.identity.private_key();
-    let password = decrypt_user_secret(key, policy, token.password.bytes(), server_nonce.bytes(), &mut SystemRandom).map_err(|error| error.status())?;
+    let password = decrypt_user_secret(
+        key,
+        policy,
+        token.password.bytes(),
+        server_nonce.bytes(),
+        &mut SystemRandom,
+    )
+    .map_err(|error| error.status())?;
     let users = shared.users.load();
-    let user = users.authenticate(token.user_name.text(), &password).ok_or(StatusCode::BAD_IDENTITY_TOKEN_REJECTED)?;
-    let mut granted = vec![NodeId::numeric(0, roles::ANONYMOUS), NodeId::numeric(0, roles::AUTHENTICATED_USER)];
+    let user = users
+        .authenticate(token.user_name.text(), &password)
+        .ok_or(StatusCode::BAD_IDENTITY_TOKEN_REJECTED)?;
+    let mut granted = vec![
+        NodeId::numeric(0, roles::ANONYMOUS),
+        NodeId::numeric(0, roles::AUTHENTICATED_USER),
+    ];
     granted.extend(user.roles.iter().filter_map(|name| roles::by_name(name)));
-    let identity = Identity { kind: IdentityKind::UserName, client_user_id: user.name.as_str().into() };
+    let identity = Identity {
+        kind: IdentityKind::UserName,
+        client_user_id: user.name.as_str().into(),
+    };
     Ok((identity, Arc::from(granted)))
 }

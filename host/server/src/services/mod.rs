@@ -35,7 +35,10 @@ pub(crate) struct Answered {
 
 impl From<Vec<u8>> for Answered {
     fn from(message: Vec<u8>) -> Self {
-        Self { message, activated: None }
+        Self {
+            message,
+            activated: None,
+        }
     }
 }
 
@@ -44,7 +47,11 @@ pub(crate) enum Progress {
     /// The response is in the buffer.
     Done,
     /// It needs something that takes time. The guard keeps the session alive until then.
-    Later { context: Context, guard: Option<RequestGuard>, future: Later },
+    Later {
+        context: Context,
+        guard: Option<RequestGuard>,
+        future: Later,
+    },
     /// Somebody else has taken it over and answers through the link's sender.
     HandedOver,
     /// Handed over; these waiting requests (id, handle) are answered `BadRequestCancelledByRequest` at once.
@@ -73,12 +80,23 @@ impl Request<'_> {
 impl Request<'_> {
     /// An answer that comes when `future` is done.
     fn later(&self, guard: Option<RequestGuard>, future: impl Future<Output = Answered> + Send + 'static) -> Progress {
-        Progress::Later { context: self.context, guard, future: Box::pin(future) }
+        Progress::Later {
+            context: self.context,
+            guard,
+            future: Box::pin(future),
+        }
     }
 }
 
 /// Answers one message. What is appended to `out` is one whole response, unless the answer comes later.
-pub(crate) fn dispatch(shared: &Arc<Shared>, link: &mut Link, now: Now, request_id: u32, message: &[u8], out: &mut Vec<u8>) -> Progress {
+pub(crate) fn dispatch(
+    shared: &Arc<Shared>,
+    link: &mut Link,
+    now: Now,
+    request_id: u32,
+    message: &[u8],
+    out: &mut Vec<u8>,
+) -> Progress {
     let start = out.len();
     let peek = match RequestPeek::parse(message, shared.decode_limits) {
         Ok(peek) => peek,
@@ -87,12 +105,21 @@ pub(crate) fn dispatch(shared: &Arc<Shared>, link: &mut Link, now: Now, request_
             return Progress::Done;
         }
     };
-    let context = Context { now, request_handle: peek.header.request_handle };
+    let context = Context {
+        now,
+        request_handle: peek.header.request_handle,
+    };
     let Some(kind) = RequestKind::from_encoding_id(peek.type_id) else {
         context.fault(StatusCode::BAD_SERVICE_UNSUPPORTED, out);
         return Progress::Done;
     };
-    let request = Request { kind, peek, message, request_id, context };
+    let request = Request {
+        kind,
+        peek,
+        message,
+        request_id,
+        context,
+    };
     match serve(shared, link, &request, out) {
         Ok(progress) => progress,
         Err(status) => {
@@ -103,11 +130,22 @@ pub(crate) fn dispatch(shared: &Arc<Shared>, link: &mut Link, now: Now, request_
     }
 }
 
-fn serve(shared: &Arc<Shared>, link: &mut Link, request: &Request<'_>, out: &mut Vec<u8>) -> Result<Progress, StatusCode> {
+fn serve(
+    shared: &Arc<Shared>,
+    link: &mut Link,
+    request: &Request<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Progress, StatusCode> {
     use RequestKind as Kind;
     match request.kind {
         Kind::GetEndpoints => discovery::get_endpoints(shared, request, out),
         Kind::FindServers => discovery::find_servers(shared, request, out),
+        // They take no session, so that the answer must not be about one.
+        Kind::RegisterServer
+        | Kind::RegisterServer2
+        | Kind::FindServersOnNetwork
+        | Kind::OpenSecureChannel
+        | Kind::CloseSecureChannel => Err(StatusCode::BAD_SERVICE_UNSUPPORTED),
         Kind::CreateSession => session::create(shared, link, request),
         Kind::ActivateSession => session::activate(shared, link, request),
         Kind::CloseSession => session::close(shared, link, request, out),
@@ -116,14 +154,24 @@ fn serve(shared: &Arc<Shared>, link: &mut Link, request: &Request<'_>, out: &mut
 }
 
 /// Everything that needs an activated session.
-fn with_session(shared: &Arc<Shared>, link: &mut Link, request: &Request<'_>, out: &mut Vec<u8>) -> Result<Progress, StatusCode> {
+fn with_session(
+    shared: &Arc<Shared>,
+    link: &mut Link,
+    request: &Request<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Progress, StatusCode> {
     use RequestKind as Kind;
     let token = request.peek.header.authentication_token;
     let bound = link.session(shared, request.context.now, token)?;
     match request.kind {
-        Kind::Read | Kind::Write | Kind::Call | Kind::Browse | Kind::BrowseNext | Kind::TranslateBrowsePathsToNodeIds | Kind::RegisterNodes | Kind::UnregisterNodes => {
-            nodes::serve(shared, bound, request, out)
-        }
+        Kind::Read
+        | Kind::Write
+        | Kind::Call
+        | Kind::Browse
+        | Kind::BrowseNext
+        | Kind::TranslateBrowsePathsToNodeIds
+        | Kind::RegisterNodes
+        | Kind::UnregisterNodes => nodes::serve(shared, bound, request, out),
         Kind::Cancel => session::cancel(shared, link, request),
         Kind::Publish
         | Kind::Republish
@@ -150,12 +198,22 @@ pub(crate) fn request_handle(message: &[u8], shared: &Shared) -> u32 {
 /// The requestHandle in a response of ours: behind the type id and the timestamp.
 pub(crate) fn response_handle(message: &[u8]) -> u32 {
     let mut decoder = Decoder::new(message, DecodeLimits::TRUSTED);
-    let handle = decoder.get::<NodeId>().and_then(|_| decoder.u64()).and_then(|_| decoder.u32());
+    let handle = decoder
+        .get::<NodeId>()
+        .and_then(|_| decoder.u64())
+        .and_then(|_| decoder.u32());
     handle.unwrap_or(0)
 }
 
 /// Starts the task of a late answer and notes it at the link. A request that may not wait is answered at once.
-pub(crate) fn start_later(shared: &Arc<Shared>, link: &mut Link, request_id: u32, context: Context, guard: Option<RequestGuard>, later: Later) -> Option<Vec<u8>> {
+pub(crate) fn start_later(
+    shared: &Arc<Shared>,
+    link: &mut Link,
+    request_id: u32,
+    context: Context,
+    guard: Option<RequestGuard>,
+    later: Later,
+) -> Option<Vec<u8>> {
     if let Err(status) = link.may_wait() {
         return Some(context.fault_message(status));
     }
@@ -164,7 +222,12 @@ pub(crate) fn start_later(shared: &Arc<Shared>, link: &mut Link, request_id: u32
         let answered = later.await;
         drop(guard);
         // The connection may be gone; then nobody waits for the answer.
-        let _ = outbound.send(Outbound { request_id, message: answered.message, activated: answered.activated, waited: true });
+        let _ = outbound.send(Outbound {
+            request_id,
+            message: answered.message,
+            activated: answered.activated,
+            waited: true,
+        });
     });
     link.wait_for(request_id, context.request_handle, task.abort_handle());
     None

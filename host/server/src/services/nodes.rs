@@ -27,7 +27,12 @@ struct Waiting {
 }
 
 /// Answers a request on nodes.
-pub(super) fn serve(shared: &Arc<Shared>, bound: &Bound, request: &Request<'_>, out: &mut Vec<u8>) -> Result<Progress, StatusCode> {
+pub(super) fn serve(
+    shared: &Arc<Shared>,
+    bound: &Bound,
+    request: &Request<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Progress, StatusCode> {
     let now = request.context.now;
     let timeout = timeout(shared, request.peek.header.timeout_hint);
     let call = CallContext {
@@ -39,7 +44,12 @@ pub(super) fn serve(shared: &Arc<Shared>, bound: &Bound, request: &Request<'_>, 
     };
     let max_response_size = response_limit(shared, bound);
     request.context.begin(request.kind, out);
-    let cx = ServiceContext { call: &call, now, decode: shared.decode_limits, max_response_size };
+    let cx = ServiceContext {
+        call: &call,
+        now,
+        decode: shared.decode_limits,
+        max_response_size,
+    };
     let snapshot = shared.space.load();
     let body = request.peek.body;
     let mut encoder = Encoder::new(out);
@@ -50,7 +60,11 @@ pub(super) fn serve(shared: &Arc<Shared>, bound: &Bound, request: &Request<'_>, 
         Kind::Call => services::call(&snapshot, &cx, body, &mut encoder)?,
         Kind::Browse | Kind::BrowseNext => {
             let mut points = bound.points.lock();
-            let browse = if request.kind == Kind::Browse { services::browse } else { services::browse_next };
+            let browse = if request.kind == Kind::Browse {
+                services::browse
+            } else {
+                services::browse_next
+            };
             browse(&snapshot, &cx, &mut points, body, &mut encoder)?;
             NodeProgress::Done
         }
@@ -73,7 +87,15 @@ pub(super) fn serve(shared: &Arc<Shared>, bound: &Bound, request: &Request<'_>, 
         (NodeProgress::Done, Some(status)) => Err(status),
         (NodeProgress::MustWait, _) => {
             let snapshot = Arc::clone(&snapshot);
-            let waiting = Waiting { kind: request.kind, snapshot, call, now, decode: shared.decode_limits, max_response_size, body: body.to_vec() };
+            let waiting = Waiting {
+                kind: request.kind,
+                snapshot,
+                call,
+                now,
+                decode: shared.decode_limits,
+                max_response_size,
+                body: body.to_vec(),
+            };
             Ok(wait(request, bound, timeout, waiting))
         }
     }
@@ -98,7 +120,12 @@ fn wait(request: &Request<'_>, bound: &Bound, timeout: Duration, waiting: Waitin
 
 impl Waiting {
     async fn run(&self, message: &mut Vec<u8>) -> Result<(), StatusCode> {
-        let cx = ServiceContext { call: &self.call, now: self.now, decode: self.decode, max_response_size: self.max_response_size };
+        let cx = ServiceContext {
+            call: &self.call,
+            now: self.now,
+            decode: self.decode,
+            max_response_size: self.max_response_size,
+        };
         match self.kind {
             RequestKind::Read => services::read_waiting(&self.snapshot, &cx, &self.body, message).await,
             RequestKind::Write => services::write_waiting(&self.snapshot, &cx, &self.body, message).await,
@@ -111,7 +138,11 @@ impl Waiting {
 /// How long a request may take: what the client says, but never longer than the server allows.
 fn timeout(shared: &Shared, hint: u32) -> Duration {
     let limit = Duration::from_secs_f64(shared.limits.request_timeout / 1000.0);
-    if hint == 0 { limit } else { limit.min(Duration::from_millis(u64::from(hint))) }
+    if hint == 0 {
+        limit
+    } else {
+        limit.min(Duration::from_millis(u64::from(hint)))
+    }
 }
 
 /// Bytes that a response body may have: what the session's client takes, but never more than the server makes.

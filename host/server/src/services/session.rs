@@ -9,8 +9,8 @@ use backplane_channel::ChannelEvidence;
 use backplane_crypto::{Certificate, SecurityPolicy, SystemRandom};
 use backplane_session::{ActivationCheck, CreatedSession, SessionParameters, ValidatedSession, VerifiedUser};
 use backplane_types::{
-    ActivateSessionRequest, ActivateSessionResponse, ByteString, CancelRequest, CloseSessionRequest, CloseSessionResponse, CreateSessionRequest,
-    CreateSessionResponse, SignatureData, StatusCode,
+    ActivateSessionRequest, ActivateSessionResponse, ByteString, CancelRequest, CloseSessionRequest,
+    CloseSessionResponse, CreateSessionRequest, CreateSessionResponse, SignatureData, StatusCode,
 };
 
 use super::{Answered, Progress, Request, identity};
@@ -38,7 +38,10 @@ pub(super) fn create(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -
         requested_timeout: asked.requested_session_timeout,
         max_response_message_size: asked.max_response_message_size,
     };
-    let created = shared.sessions.lock().create(request.context.now, &link.channel, parameters);
+    let created = shared
+        .sessions
+        .lock()
+        .create(request.context.now, &link.channel, parameters);
     shared.session_table_changed();
     let created = created?;
     tracing::debug!(session = %created.session.session_id(), peer = %link.peer, "session created");
@@ -78,11 +81,24 @@ fn sign(shared: &Shared, evidence: &ChannelEvidence, client_nonce: &ByteString) 
     }
     let parameters = evidence.policy.parameters();
     let parts = [evidence.client_certificate.bytes(), client_nonce.bytes()];
-    let signature = shared.identity.private_key().sign(parameters.asymmetric_signature, &parts, &mut SystemRandom).map_err(|error| error.status())?;
-    Ok(SignatureData { algorithm: parameters.asymmetric_signature_uri.into(), signature: ByteString::from(signature) })
+    let signature = shared
+        .identity
+        .private_key()
+        .sign(parameters.asymmetric_signature, &parts, &mut SystemRandom)
+        .map_err(|error| error.status())?;
+    Ok(SignatureData {
+        algorithm: parameters.asymmetric_signature_uri.into(),
+        signature: ByteString::from(signature),
+    })
 }
 
-fn created_message(shared: &Shared, context: Context, asked: &CreateSessionRequest, created: &CreatedSession, server_signature: SignatureData) -> Answered {
+fn created_message(
+    shared: &Shared,
+    context: Context,
+    asked: &CreateSessionRequest,
+    created: &CreatedSession,
+    server_signature: SignatureData,
+) -> Answered {
     let response = CreateSessionResponse {
         response_header: context.header(),
         session_id: created.session.session_id().clone(),
@@ -104,31 +120,52 @@ fn created_message(shared: &Shared, context: Context, asked: &CreateSessionReque
 pub(super) fn activate(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -> Result<Progress, StatusCode> {
     let asked: ActivateSessionRequest = request.decode(shared)?;
     let now = request.context.now;
-    let check = shared.sessions.lock().begin_activate(now, &asked.request_header.authentication_token, &link.channel)?;
+    let check =
+        shared
+            .sessions
+            .lock()
+            .begin_activate(now, &asked.request_header.authentication_token, &link.channel)?;
     let token = identity::read(shared, &link.evidence, &asked.user_identity_token)?;
     let (shared, evidence, context) = (Arc::clone(shared), Arc::clone(&link.evidence), request.context);
     let address = link.peer.ip();
+    let logins = Arc::clone(&link.logins);
     let guard = check.session.enter(now);
     Ok(request.later(Some(guard), async move {
-        tokio::time::sleep(identity::delay(&shared, address, &token)).await;
+        let turn = match identity::turn(&shared, logins, address, &token).await {
+            Ok(turn) => turn,
+            Err(status) => return context.fault_message(status).into(),
+        };
         let job = {
             let shared = Arc::clone(&shared);
             let check = check.clone();
             let signature = asked.client_signature.clone();
             tokio::task::spawn_blocking(move || {
+                // It ends with the check, not with the connection: a client that leaves must not make room for the next.
+                let _turn = turn;
                 verify_client(&shared, evidence.policy, &check, &signature)?;
                 identity::verify(&shared, &evidence, address, &token, &check.server_nonce)
             })
         };
         let verified = job.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR));
-        let user = verified.map(|(identity, roles)| VerifiedUser { identity, roles, locales: asked.locale_ids.clone() });
+        let user = verified.map(|(identity, roles)| VerifiedUser {
+            identity,
+            roles,
+            locales: asked.locale_ids.clone(),
+        });
         match user.and_then(|user| complete(&shared, check, user)) {
             Ok((activated, server_nonce)) => {
                 let header = context.header();
-                let response = ActivateSessionResponse { response_header: header, server_nonce, ..ActivateSessionResponse::default() };
+                let response = ActivateSessionResponse {
+                    response_header: header,
+                    server_nonce,
+                    ..ActivateSessionResponse::default()
+                };
                 let mut message = Vec::new();
                 respond::structure(&response, &mut message);
-                Answered { message, activated: Some(activated) }
+                Answered {
+                    message,
+                    activated: Some(activated),
+                }
             }
             Err(status) => context.fault_message(status).into(),
         }
@@ -136,7 +173,12 @@ pub(super) fn activate(shared: &Arc<Shared>, link: &Link, request: &Request<'_>)
 }
 
 /// The proof that the client has its private key: a signature over this server's certificate and the last nonce.
-fn verify_client(shared: &Shared, policy: SecurityPolicy, check: &ActivationCheck, signature: &SignatureData) -> Result<(), StatusCode> {
+fn verify_client(
+    shared: &Shared,
+    policy: SecurityPolicy,
+    check: &ActivationCheck,
+    signature: &SignatureData,
+) -> Result<(), StatusCode> {
     if policy.is_none() {
         return Ok(());
     }
@@ -149,26 +191,63 @@ fn verify_client(shared: &Shared, policy: SecurityPolicy, check: &ActivationChec
     let key = certificate.public_key().map_err(|_| invalid)?;
     // Some clients sign what they were sent, the whole chain; the standard wants the certificate alone.
     let signed = [shared.identity.certificate().bytes(), shared.identity.chain()];
-    let matches = |own: &&[u8]| key.verify(parameters.asymmetric_signature, &[own, check.server_nonce.bytes()], signature.signature.bytes()).is_ok();
-    if signed.iter().any(matches) { Ok(()) } else { Err(invalid) }
+    let matches = |own: &&[u8]| {
+        key.verify(
+            parameters.asymmetric_signature,
+            &[own, check.server_nonce.bytes()],
+            signature.signature.bytes(),
+        )
+        .is_ok()
+    };
+    if signed.iter().any(matches) {
+        Ok(())
+    } else {
+        Err(invalid)
+    }
 }
 
-fn complete(shared: &Shared, check: ActivationCheck, user: VerifiedUser) -> Result<(ValidatedSession, ByteString), StatusCode> {
-    let activated = shared.sessions.lock().complete_activate(shared.clock.now(), check, user);
+fn complete(
+    shared: &Shared,
+    check: ActivationCheck,
+    user: VerifiedUser,
+) -> Result<(ValidatedSession, ByteString), StatusCode> {
+    let activated = shared
+        .sessions
+        .lock()
+        .complete_activate(shared.clock.now(), check, user);
     shared.session_table_changed();
     let activated = activated?;
     tracing::info!(session = %activated.session.session_id(), user = activated.snapshot.identity.client_user_id.text(), "session activated");
-    Ok((ValidatedSession { handle: activated.session, snapshot: activated.snapshot }, activated.server_nonce))
+    Ok((
+        ValidatedSession {
+            handle: activated.session,
+            snapshot: activated.snapshot,
+        },
+        activated.server_nonce,
+    ))
 }
 
 /// CloseSession (5.7.4).
-pub(super) fn close(shared: &Arc<Shared>, link: &Link, request: &Request<'_>, out: &mut Vec<u8>) -> Result<Progress, StatusCode> {
+pub(super) fn close(
+    shared: &Arc<Shared>,
+    link: &Link,
+    request: &Request<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Progress, StatusCode> {
     let asked: CloseSessionRequest = request.decode(shared)?;
     let token = &asked.request_header.authentication_token;
-    let closed = shared.sessions.lock().close(token, link.channel.id, asked.delete_subscriptions);
+    let closed = shared
+        .sessions
+        .lock()
+        .close(token, link.channel.id, asked.delete_subscriptions);
     shared.session_table_changed();
     closed?;
-    respond::structure(&CloseSessionResponse { response_header: request.context.header() }, out);
+    respond::structure(
+        &CloseSessionResponse {
+            response_header: request.context.header(),
+        },
+        out,
+    );
     Ok(Progress::Done)
 }
 
@@ -179,6 +258,13 @@ pub(super) fn cancel(shared: &Arc<Shared>, link: &mut Link, request: &Request<'_
     let bound = link.session(shared, request.context.now, token)?.clone();
     let cancelled = link.cancel(asked.request_handle);
     let reply = super::subscriptions::reply_to(link, request);
-    shared.shards.cancel(&bound, reply, asked.request_handle, u32::try_from(cancelled.len()).unwrap_or(u32::MAX))?;
-    Ok(Progress::Cancelled(cancelled.into_iter().map(|id| (id, asked.request_handle)).collect()))
+    shared.shards.cancel(
+        &bound,
+        reply,
+        asked.request_handle,
+        u32::try_from(cancelled.len()).unwrap_or(u32::MAX),
+    )?;
+    Ok(Progress::Cancelled(
+        cancelled.into_iter().map(|id| (id, asked.request_handle)).collect(),
+    ))
 }

@@ -14,11 +14,21 @@ use crate::shared::Shared;
 
 /// The way back to a request's client.
 pub(super) fn reply_to(link: &Link, request: &Request<'_>) -> ReplyTo {
-    ReplyTo { connection: link.channel.id.0, request_id: request.request_id, request_handle: request.context.request_handle, outbound: link.outbound.clone() }
+    ReplyTo {
+        connection: link.channel.id.0,
+        request_id: request.request_id,
+        request_handle: request.context.request_handle,
+        outbound: link.outbound.clone(),
+    }
 }
 
 /// Hands a request to the shard of its session, which answers it.
-pub(super) fn hand_over(shared: &Arc<Shared>, link: &Link, bound: &Bound, request: &Request<'_>) -> Result<Progress, StatusCode> {
+pub(super) fn hand_over(
+    shared: &Arc<Shared>,
+    link: &Link,
+    bound: &Bound,
+    request: &Request<'_>,
+) -> Result<Progress, StatusCode> {
     use RequestKind as Kind;
     let work = match request.kind {
         Kind::Publish => publish(shared, request)?,
@@ -43,9 +53,24 @@ fn publish(shared: &Shared, request: &Request<'_>) -> Result<Work, StatusCode> {
     if view.acknowledgements.len() > shared.limits.operations_per_request as usize {
         return Err(StatusCode::BAD_TOO_MANY_OPERATIONS);
     }
-    let pair = |ack: Result<SubscriptionAcknowledgement, DecodeError>| ack.map(|ack| (ack.subscription_id, ack.sequence_number));
-    let acknowledgements = view.operations().map(pair).collect::<Result<_, _>>().map_err(|error| error.status())?;
+    let pair = |ack: Result<SubscriptionAcknowledgement, DecodeError>| {
+        ack.map(|ack| (ack.subscription_id, ack.sequence_number))
+    };
+    let acknowledgements = view
+        .operations()
+        .map(pair)
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.status())?;
     let hint = request.peek.header.timeout_hint;
-    let deadline = (hint > 0).then(|| request.context.now.mono.saturating_add(Duration::from_millis(u64::from(hint))));
-    Ok(Work::Publish { acknowledgements, deadline })
+    let deadline = (hint > 0).then(|| {
+        request
+            .context
+            .now
+            .mono
+            .saturating_add(Duration::from_millis(u64::from(hint)))
+    });
+    Ok(Work::Publish {
+        acknowledgements,
+        deadline,
+    })
 }

@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use backplane_session::{Limits, SampleKey};
 use backplane_types::{
-    CreateMonitoredItemsRequest, CreateSubscriptionRequest, DataValue, DeleteMonitoredItemsRequest, DeleteSubscriptionsRequest, ModifyMonitoredItemsRequest,
-    ModifySubscriptionRequest, RepublishRequest, SetMonitoringModeRequest, SetPublishingModeRequest, StatusCode,
+    CreateMonitoredItemsRequest, CreateSubscriptionRequest, DataValue, DeleteMonitoredItemsRequest,
+    DeleteSubscriptionsRequest, ModifyMonitoredItemsRequest, ModifySubscriptionRequest, RepublishRequest,
+    SetMonitoringModeRequest, SetPublishingModeRequest, StatusCode,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -36,14 +37,22 @@ impl ReplyTo {
     /// Sends the whole response message.
     fn send(&self, message: Vec<u8>) {
         // The connection may be gone: then nobody waits for the answer, and messages stay for Republish.
-        let _ = self.outbound.send(Outbound { request_id: self.request_id, message, waited: false, activated: None });
+        let _ = self.outbound.send(Outbound {
+            request_id: self.request_id,
+            message,
+            waited: false,
+            activated: None,
+        });
     }
 }
 
 /// A request for subscriptions.
 #[derive(Debug)]
 pub(crate) enum Work {
-    Publish { acknowledgements: Vec<(u32, u32)>, deadline: Option<Duration> },
+    Publish {
+        acknowledgements: Vec<(u32, u32)>,
+        deadline: Option<Duration>,
+    },
     Republish(RepublishRequest),
     CreateSubscription(CreateSubscriptionRequest),
     ModifySubscription(ModifySubscriptionRequest),
@@ -54,7 +63,10 @@ pub(crate) enum Work {
     DeleteMonitoredItems(DeleteMonitoredItemsRequest),
     SetMonitoringMode(SetMonitoringModeRequest),
     /// Answered with `already` plus the Publish requests that it ended.
-    Cancel { request_handle: u32, already: u32 },
+    Cancel {
+        request_handle: u32,
+        already: u32,
+    },
 }
 
 /// A request's place on its way to a shard; given back when the shard has taken it up.
@@ -64,7 +76,9 @@ pub(crate) struct Place(Arc<AtomicUsize>);
 impl Place {
     /// Takes one of `limit` places.
     pub(crate) fn take(places: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let taken = places.try_update(Ordering::AcqRel, Ordering::Acquire, |used| (used < limit).then_some(used + 1));
+        let taken = places.try_update(Ordering::AcqRel, Ordering::Acquire, |used| {
+            (used < limit).then_some(used + 1)
+        });
         taken.ok().map(|_| Self(Arc::clone(places)))
     }
 }
@@ -78,11 +92,24 @@ impl Drop for Place {
 /// What a shard is told.
 #[derive(Debug)]
 enum Command {
-    Request { bound: Box<Bound>, reply: ReplyTo, work: Box<Work>, place: Option<Place> },
-    SessionClosed { session: u32, delete: bool },
-    ConnectionClosed { connection: u64 },
+    Request {
+        bound: Box<Bound>,
+        reply: ReplyTo,
+        work: Box<Work>,
+        place: Option<Place>,
+    },
+    SessionClosed {
+        session: u32,
+        delete: bool,
+    },
+    ConnectionClosed {
+        connection: u64,
+    },
     /// Answers of managers for on-demand variables.
-    Samples { session: u32, samples: Vec<(SampleKey, DataValue)> },
+    Samples {
+        session: u32,
+        samples: Vec<(SampleKey, DataValue)>,
+    },
 }
 
 /// The doors to all shards. Unbounded in type only: every request has a [`Place`], everything else is one of a bounded kind.
@@ -126,16 +153,41 @@ impl Shards {
     /// `BadServerHalted` when the server stops.
     pub(crate) fn request(&self, bound: &Bound, reply: ReplyTo, work: Work, place: Place) -> Result<(), StatusCode> {
         let session = bound.session.handle.number();
-        self.tell(session, Command::Request { bound: Box::new(bound.clone()), reply, work: Box::new(work), place: Some(place) })
+        self.tell(
+            session,
+            Command::Request {
+                bound: Box::new(bound.clone()),
+                reply,
+                work: Box::new(work),
+                place: Some(place),
+            },
+        )
     }
 
     /// Ends the Publish requests of a session with a handle and answers the Cancel request.
     ///
     /// # Errors
     /// `BadServerHalted` when the server stops.
-    pub(crate) fn cancel(&self, bound: &Bound, reply: ReplyTo, request_handle: u32, already: u32) -> Result<(), StatusCode> {
-        let work = Box::new(Work::Cancel { request_handle, already });
-        self.tell(bound.session.handle.number(), Command::Request { bound: Box::new(bound.clone()), reply, work, place: None })
+    pub(crate) fn cancel(
+        &self,
+        bound: &Bound,
+        reply: ReplyTo,
+        request_handle: u32,
+        already: u32,
+    ) -> Result<(), StatusCode> {
+        let work = Box::new(Work::Cancel {
+            request_handle,
+            already,
+        });
+        self.tell(
+            bound.session.handle.number(),
+            Command::Request {
+                bound: Box::new(bound.clone()),
+                reply,
+                work,
+                place: None,
+            },
+        )
     }
 
     /// A session is over; without `delete` its subscriptions live on until their lifetime ends.

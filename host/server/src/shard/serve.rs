@@ -4,9 +4,9 @@ use backplane_nodes::Snapshot;
 use backplane_session::{PublishRequest, PublishTicket, SubscriptionParameters, Subscriptions};
 use backplane_types::service::RequestKind;
 use backplane_types::{
-    CancelResponse, CreateMonitoredItemsRequest, CreateMonitoredItemsResponse, CreateSubscriptionResponse, DeleteMonitoredItemsResponse,
-    DeleteSubscriptionsResponse, ModifyMonitoredItemsResponse, ModifySubscriptionResponse, SetMonitoringModeResponse,
-    SetPublishingModeResponse, StatusCode, Structure,
+    CancelResponse, CreateMonitoredItemsRequest, CreateMonitoredItemsResponse, CreateSubscriptionResponse,
+    DeleteMonitoredItemsResponse, DeleteSubscriptionsResponse, ModifyMonitoredItemsResponse,
+    ModifySubscriptionResponse, SetMonitoringModeResponse, SetPublishingModeResponse, StatusCode, Structure,
 };
 
 use super::Work;
@@ -33,8 +33,15 @@ pub(super) fn serve(scene: &mut Scene<'_>, work: Work) -> Result<Option<Vec<u8>>
     let response_header = scene.context.header();
     let subscriptions = &mut *scene.subscriptions;
     Ok(Some(match work {
-        Work::Publish { acknowledgements, deadline } => {
-            let request = PublishRequest { ticket: scene.ticket, request_handle: scene.context.request_handle, deadline };
+        Work::Publish {
+            acknowledgements,
+            deadline,
+        } => {
+            let request = PublishRequest {
+                ticket: scene.ticket,
+                request_handle: scene.context.request_handle,
+                deadline,
+            };
             subscriptions.publish(now, request, acknowledgements);
             return Ok(None);
         }
@@ -46,7 +53,11 @@ pub(super) fn serve(scene: &mut Scene<'_>, work: Work) -> Result<Option<Vec<u8>>
             out
         }
         Work::CreateSubscription(asked) => {
-            let revised = subscriptions.create_subscription(now, &SubscriptionParameters::from(&asked), asked.publishing_enabled)?;
+            let revised = subscriptions.create_subscription(
+                now,
+                &SubscriptionParameters::from(&asked),
+                asked.publishing_enabled,
+            )?;
             encoded(&CreateSubscriptionResponse {
                 response_header,
                 subscription_id: revised.subscription_id,
@@ -56,7 +67,8 @@ pub(super) fn serve(scene: &mut Scene<'_>, work: Work) -> Result<Option<Vec<u8>>
             })
         }
         Work::ModifySubscription(asked) => {
-            let revised = subscriptions.modify_subscription(now, asked.subscription_id, &SubscriptionParameters::from(&asked))?;
+            let revised =
+                subscriptions.modify_subscription(now, asked.subscription_id, &SubscriptionParameters::from(&asked))?;
             encoded(&ModifySubscriptionResponse {
                 response_header,
                 revised_publishing_interval: revised.publishing_interval,
@@ -66,38 +78,90 @@ pub(super) fn serve(scene: &mut Scene<'_>, work: Work) -> Result<Option<Vec<u8>>
         }
         Work::DeleteSubscriptions(asked) => {
             let results = subscriptions.delete_subscriptions(&asked.subscription_ids)?;
-            encoded(&DeleteSubscriptionsResponse { response_header, results, diagnostic_infos: Vec::new() })
+            encoded(&DeleteSubscriptionsResponse {
+                response_header,
+                results,
+                diagnostic_infos: Vec::new(),
+            })
         }
         Work::SetPublishingMode(asked) => {
             let results = subscriptions.set_publishing_mode(asked.publishing_enabled, &asked.subscription_ids)?;
-            encoded(&SetPublishingModeResponse { response_header, results, diagnostic_infos: Vec::new() })
+            encoded(&SetPublishingModeResponse {
+                response_header,
+                results,
+                diagnostic_infos: Vec::new(),
+            })
         }
         Work::CreateMonitoredItems(asked) => create_items(scene, &asked)?,
         Work::ModifyMonitoredItems(asked) => {
-            let results = subscriptions.modify_monitored_items(now, asked.subscription_id, asked.timestamps_to_return, &asked.items_to_modify)?;
-            encoded(&ModifyMonitoredItemsResponse { response_header, results, diagnostic_infos: Vec::new() })
+            let results = subscriptions.modify_monitored_items(
+                now,
+                asked.subscription_id,
+                asked.timestamps_to_return,
+                &asked.items_to_modify,
+            )?;
+            encoded(&ModifyMonitoredItemsResponse {
+                response_header,
+                results,
+                diagnostic_infos: Vec::new(),
+            })
         }
         Work::DeleteMonitoredItems(asked) => {
             let results = subscriptions.delete_monitored_items(asked.subscription_id, &asked.monitored_item_ids)?;
-            encoded(&DeleteMonitoredItemsResponse { response_header, results, diagnostic_infos: Vec::new() })
+            encoded(&DeleteMonitoredItemsResponse {
+                response_header,
+                results,
+                diagnostic_infos: Vec::new(),
+            })
         }
         Work::SetMonitoringMode(asked) => {
-            let results = subscriptions.set_monitoring_mode(now, asked.subscription_id, asked.monitoring_mode, &asked.monitored_item_ids)?;
-            encoded(&SetMonitoringModeResponse { response_header, results, diagnostic_infos: Vec::new() })
+            let results = subscriptions.set_monitoring_mode(
+                now,
+                asked.subscription_id,
+                asked.monitoring_mode,
+                &asked.monitored_item_ids,
+            )?;
+            encoded(&SetMonitoringModeResponse {
+                response_header,
+                results,
+                diagnostic_infos: Vec::new(),
+            })
         }
-        Work::Cancel { request_handle, already } => {
+        Work::Cancel {
+            request_handle,
+            already,
+        } => {
             let cancel_count = subscriptions.cancel(request_handle).saturating_add(already);
-            encoded(&CancelResponse { response_header, cancel_count })
+            encoded(&CancelResponse {
+                response_header,
+                cancel_count,
+            })
         }
     }))
 }
 
 fn create_items(scene: &mut Scene<'_>, asked: &CreateMonitoredItemsRequest) -> Result<Vec<u8>, StatusCode> {
-    scene.subscriptions.check_items(asked.subscription_id, asked.items_to_create.len())?;
-    let resolve = |item| (item, source::resolve(scene.snapshot, scene.bound, item, scene.context.now));
+    scene
+        .subscriptions
+        .check_items(asked.subscription_id, asked.items_to_create.len())?;
+    let resolve = |item| {
+        (
+            item,
+            source::resolve(scene.snapshot, scene.bound, item, scene.context.now),
+        )
+    };
     let items = asked.items_to_create.iter().map(resolve).collect();
-    let results = scene.subscriptions.create_monitored_items(scene.context.now, asked.subscription_id, asked.timestamps_to_return, items)?;
-    Ok(encoded(&CreateMonitoredItemsResponse { response_header: scene.context.header(), results, diagnostic_infos: Vec::new() }))
+    let results = scene.subscriptions.create_monitored_items(
+        scene.context.now,
+        asked.subscription_id,
+        asked.timestamps_to_return,
+        items,
+    )?;
+    Ok(encoded(&CreateMonitoredItemsResponse {
+        response_header: scene.context.header(),
+        results,
+        diagnostic_infos: Vec::new(),
+    }))
 }
 
 fn encoded<T: Structure>(response: &T) -> Vec<u8> {
@@ -105,4 +169,3 @@ fn encoded<T: Structure>(response: &T) -> Vec<u8> {
     respond::structure(response, &mut out);
     out
 }
-

@@ -42,11 +42,22 @@ fn call_context(bound: &Bound, now: Now, timeout: Duration) -> CallContext {
 fn find(snapshot: &Snapshot, bound: &Bound, wanted: &ReadValueId, now: Now) -> Result<ReadSource, StatusCode> {
     let call = call_context(bound, now, Duration::ZERO);
     let attribute = AttributeId(wanted.attribute_id);
-    snapshot.resolve(&call, &wanted.node_id, attribute, wanted.index_range.text(), &wanted.data_encoding)
+    snapshot.resolve(
+        &call,
+        &wanted.node_id,
+        attribute,
+        wanted.index_range.text(),
+        &wanted.data_encoding,
+    )
 }
 
 /// Finds out what a client wants to monitor.
-pub(super) fn resolve(snapshot: &Snapshot, bound: &Bound, item: &MonitoredItemCreateRequest, now: Now) -> Result<ResolvedItem<Source>, StatusCode> {
+pub(super) fn resolve(
+    snapshot: &Snapshot,
+    bound: &Bound,
+    item: &MonitoredItemCreateRequest,
+    now: Now,
+) -> Result<ResolvedItem<Source>, StatusCode> {
     let wanted = &item.item_to_monitor;
     let attribute = AttributeId(wanted.attribute_id);
     let read = find(snapshot, bound, wanted, now)?;
@@ -58,22 +69,46 @@ pub(super) fn resolve(snapshot: &Snapshot, bound: &Bound, item: &MonitoredItemCr
     };
     let seen = read.version();
     let initial = read.read(now);
-    Ok(ResolvedItem { source: Source { wanted: wanted.clone(), read, seen, gone: false }, initial, traits })
+    Ok(ResolvedItem {
+        source: Source {
+            wanted: wanted.clone(),
+            read,
+            seen,
+            gone: false,
+        },
+        initial,
+        traits,
+    })
 }
 
 /// After nodes came or went: items whose node is gone say so once, the others go on with what is there now.
-pub(super) fn follow_structure(subscriptions: &mut Subscriptions<Source>, snapshot: &Snapshot, bound: &Bound, now: Now) {
-    subscriptions.visit_sources(now, |_: ItemKey, source: &mut Source| match find(snapshot, bound, &source.wanted, now) {
-        Ok(read) if !source.gone && read.is_same(&source.read) => SourceChange::Keep,
-        Ok(read) => {
-            let seen = read.version();
-            let value = read.read(now);
-            SourceChange::Rebound { source: Source { wanted: source.wanted.clone(), read, seen, gone: false }, value }
-        }
-        Err(_) if source.gone => SourceChange::Keep,
-        Err(_) => {
-            source.gone = true;
-            SourceChange::Gone
+pub(super) fn follow_structure(
+    subscriptions: &mut Subscriptions<Source>,
+    snapshot: &Snapshot,
+    bound: &Bound,
+    now: Now,
+) {
+    subscriptions.visit_sources(now, |_: ItemKey, source: &mut Source| {
+        match find(snapshot, bound, &source.wanted, now) {
+            Ok(read) if !source.gone && read.is_same(&source.read) => SourceChange::Keep,
+            Ok(read) => {
+                let seen = read.version();
+                let value = read.read(now);
+                SourceChange::Rebound {
+                    source: Source {
+                        wanted: source.wanted.clone(),
+                        read,
+                        seen,
+                        gone: false,
+                    },
+                    value,
+                }
+            }
+            Err(_) if source.gone => SourceChange::Keep,
+            Err(_) => {
+                source.gone = true;
+                SourceChange::Gone
+            }
         }
     });
 }
@@ -90,7 +125,13 @@ pub(super) struct SpaceSampler<'a> {
 
 impl<'a> SpaceSampler<'a> {
     pub(super) fn new(shared: &'a Arc<Shared>, session: u32, bound: &'a Bound, door: UnboundedSender<Command>) -> Self {
-        Self { shared, session, bound, door, asked: BTreeMap::new() }
+        Self {
+            shared,
+            session,
+            bound,
+            door,
+            asked: BTreeMap::new(),
+        }
     }
 
     /// Asks each manager once for everything that this tick needs of it. The answers come back through the shard's door.
@@ -109,7 +150,9 @@ impl<'a> SpaceSampler<'a> {
                 let values = answer.unwrap_or_default();
                 let late = std::iter::repeat_with(|| DataValue::from_status(StatusCode::BAD_TIMEOUT));
                 let samples = wanted.into_iter().zip(values.into_iter().chain(late));
-                let samples = samples.map(|((key, _, source), value)| (key, source.cut(value))).collect();
+                let samples = samples
+                    .map(|((key, _, source), value)| (key, source.cut(value)))
+                    .collect();
                 // The shard ends only with the server.
                 let _ = door.send(Command::Samples { session, samples });
             });
@@ -120,7 +163,10 @@ impl<'a> SpaceSampler<'a> {
 impl Sampler<Source> for SpaceSampler<'_> {
     fn sample(&mut self, key: SampleKey, source: &mut Source, now: Now) -> Sampled {
         if let Some((manager, tag)) = source.read.on_demand() {
-            self.asked.entry(manager).or_default().push((key, tag, source.read.clone()));
+            self.asked
+                .entry(manager)
+                .or_default()
+                .push((key, tag, source.read.clone()));
             return Sampled::Pending;
         }
         let version = source.read.version();

@@ -70,7 +70,10 @@ impl Shard {
         let mut stop = self.shared.stopping.subscribe();
         let mut turn = VecDeque::new();
         loop {
-            let next = self.timers.first().map(|(deadline, _)| (*deadline).min(self.next_structure_check));
+            let next = self
+                .timers
+                .first()
+                .map(|(deadline, _)| (*deadline).min(self.next_structure_check));
             let clock = self.shared.clock;
             let sleep = async {
                 match next {
@@ -102,7 +105,12 @@ impl Shard {
 
     fn obey(&mut self, now: Now, command: Command) {
         match command {
-            Command::Request { bound, reply, work, place } => {
+            Command::Request {
+                bound,
+                reply,
+                work,
+                place,
+            } => {
                 drop(place);
                 self.serve(now, *bound, reply, *work);
             }
@@ -128,7 +136,10 @@ impl Shard {
     }
 
     fn serve(&mut self, now: Now, bound: Bound, reply: ReplyTo, work: Work) {
-        let context = Context { now, request_handle: reply.request_handle };
+        let context = Context {
+            now,
+            request_handle: reply.request_handle,
+        };
         let session = bound.session.handle.number();
         if bound.session.handle.is_closed() {
             // It waited behind the news that its session is over.
@@ -152,7 +163,13 @@ impl Shard {
         if publishes {
             self.tickets.insert(ticket, reply.clone());
         }
-        let mut scene = Scene { subscriptions: &mut entry.subscriptions, snapshot: &snapshot, bound: &bound, context, ticket: PublishTicket(ticket) };
+        let mut scene = Scene {
+            subscriptions: &mut entry.subscriptions,
+            snapshot: &snapshot,
+            bound: &bound,
+            context,
+            ticket: PublishTicket(ticket),
+        };
         match serve(&mut scene, work) {
             Ok(Some(message)) => reply.send(message),
             Ok(None) => {}
@@ -164,11 +181,17 @@ impl Shard {
     /// Publish requests of a connection that is gone: nobody waits for their answers, and messages must not be spent on them.
     fn forget_connection(&mut self, now: Now, connection: u64) {
         let tickets = &self.tickets;
-        let of_connection = |ticket: PublishTicket| tickets.get(&ticket.0).is_some_and(|reply| reply.connection == connection);
+        let of_connection = |ticket: PublishTicket| {
+            tickets
+                .get(&ticket.0)
+                .is_some_and(|reply| reply.connection == connection)
+        };
         let mut touched = Vec::new();
         for (session, entry) in &mut self.sessions {
             let before = entry.subscriptions.waiting_requests();
-            entry.subscriptions.abort_requests(StatusCode::BAD_SECURE_CHANNEL_CLOSED, of_connection);
+            entry
+                .subscriptions
+                .abort_requests(StatusCode::BAD_SECURE_CHANNEL_CLOSED, of_connection);
             if entry.subscriptions.waiting_requests() != before {
                 touched.push(*session);
             }
@@ -200,14 +223,20 @@ impl Shard {
 
     /// After anything that a session's subscriptions did: sends their answers, sets their timer, and drops what is over.
     fn settle(&mut self, now: Now, session: u32) {
-        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        let Some(entry) = self.sessions.get_mut(&session) else {
+            return;
+        };
         while let Some((ticket, reply)) = entry.subscriptions.poll_response() {
             if let Some(to) = self.tickets.remove(&ticket.0) {
                 to.send(published(now, &to, &reply));
             }
         }
         while let Some(subscription) = entry.subscriptions.poll_ended() {
-            tracing::info!(session, subscription, "subscription expired: no Publish request within its lifetime");
+            tracing::info!(
+                session,
+                subscription,
+                "subscription expired: no Publish request within its lifetime"
+            );
         }
         let deadline = entry.subscriptions.poll_timeout();
         if deadline != entry.deadline {
@@ -253,7 +282,9 @@ impl Shard {
         let sessions: Vec<u32> = self.sessions.keys().copied().collect();
         for session in sessions {
             if let Some(entry) = self.sessions.get_mut(&session) {
-                entry.subscriptions.abort_requests(StatusCode::BAD_SERVER_HALTED, |_| true);
+                entry
+                    .subscriptions
+                    .abort_requests(StatusCode::BAD_SERVER_HALTED, |_| true);
                 self.settle(now, session);
             }
         }
@@ -262,7 +293,10 @@ impl Shard {
 
 /// The whole response to a Publish request.
 fn published(now: Now, to: &ReplyTo, reply: &PublishReply) -> Vec<u8> {
-    let context = Context { now, request_handle: to.request_handle };
+    let context = Context {
+        now,
+        request_handle: to.request_handle,
+    };
     match reply {
         PublishReply::Fault(status) => context.fault_message(*status),
         PublishReply::Message(message) => {

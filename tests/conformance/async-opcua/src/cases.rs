@@ -3,8 +3,9 @@
 use std::collections::{HashSet, VecDeque};
 
 use opcua::types::{
-    AttributeId, BrowseDescription, BrowseDirection, BrowsePath, BrowseResult, ByteString, DateTime, ExpandedNodeId, Guid, LocalizedText, NodeId,
-    QualifiedName, RelativePath, RelativePathElement, StatusCode, UAString, Variant, VariantScalarTypeId,
+    AttributeId, BrowseDescription, BrowseDirection, BrowsePath, BrowseResult, ByteString, DateTime, ExpandedNodeId,
+    Guid, LocalizedText, NodeId, QualifiedName, RelativePath, RelativePathElement, StatusCode, UAString, Variant,
+    VariantScalarTypeId,
 };
 
 use crate::connection::{Connection, Security, Setup};
@@ -13,9 +14,15 @@ use crate::{Case, check};
 /// All endpoints, and the server itself.
 pub async fn discovery(setup: &Setup) -> Case {
     let client = setup.client(None)?;
-    let endpoints = client.get_server_endpoints_from_url(setup.url.as_str()).await.map_err(|error| error.to_string())?;
+    let endpoints = client
+        .get_server_endpoints_from_url(setup.url.as_str())
+        .await
+        .map_err(|error| error.to_string())?;
     check(endpoints.len() == 7, format!("{} endpoints", endpoints.len()))?;
-    let servers = client.find_servers(setup.url.as_str(), None, None).await.map_err(|error| error.to_string())?;
+    let servers = client
+        .find_servers(setup.url.as_str(), None, None)
+        .await
+        .map_err(|error| error.to_string())?;
     check(servers.len() == 1, format!("{} servers", servers.len()))
 }
 
@@ -31,9 +38,15 @@ pub async fn wrong_password(setup: &Setup) -> Case {
 pub async fn server_object(setup: &Setup, security: Security) -> Case {
     let connection = setup.connect(security, None, None).await?;
     let state = connection.read(&NodeId::new(0, 2259_u32)).await?;
-    check(state.value == Some(Variant::Int32(0)), format!("ServerStatus.State is {:?}", state.value))?;
+    check(
+        state.value == Some(Variant::Int32(0)),
+        format!("ServerStatus.State is {:?}", state.value),
+    )?;
     let limit = connection.read(&NodeId::new(0, 11705_u32)).await?;
-    check(matches!(limit.value, Some(Variant::UInt32(limit)) if limit >= 1000), format!("MaxNodesPerRead is {:?}", limit.value))?;
+    check(
+        matches!(limit.value, Some(Variant::UInt32(limit)) if limit >= 1000),
+        format!("MaxNodesPerRead is {:?}", limit.value),
+    )?;
     connection.close().await
 }
 
@@ -49,13 +62,23 @@ async fn children(connection: &Connection, nodes: Vec<NodeId>) -> Case<Vec<NodeI
             result_mask: 63,
         })
         .collect();
-    let mut results: Vec<BrowseResult> = connection.session.browse(&descriptions, 50, None).await.map_err(|error| error.to_string())?;
+    let mut results: Vec<BrowseResult> = connection
+        .session
+        .browse(&descriptions, 50, None)
+        .await
+        .map_err(|error| error.to_string())?;
     let mut found = Vec::new();
     while !results.is_empty() {
         let mut points: Vec<ByteString> = Vec::new();
         for result in results {
             check(result.status_code.is_good(), format!("browse: {}", result.status_code))?;
-            found.extend(result.references.unwrap_or_default().into_iter().map(|reference| reference.node_id.node_id));
+            found.extend(
+                result
+                    .references
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|reference| reference.node_id.node_id),
+            );
             if !result.continuation_point.is_null() {
                 points.push(result.continuation_point);
             }
@@ -63,7 +86,11 @@ async fn children(connection: &Connection, nodes: Vec<NodeId>) -> Case<Vec<NodeI
         results = if points.is_empty() {
             Vec::new()
         } else {
-            connection.session.browse_next(false, &points).await.map_err(|error| error.to_string())?
+            connection
+                .session
+                .browse_next(false, &points)
+                .await
+                .map_err(|error| error.to_string())?
         };
     }
     Ok(found)
@@ -82,10 +109,26 @@ pub async fn browse(setup: &Setup, security: Security) -> Case {
             }
         }
     }
-    let own = seen.iter().filter(|node| node.namespace == connection.namespace).count();
-    check(own >= 350, format!("only {own} nodes of the simulator are reachable from Objects"))?;
-    for name in ["Var1", "Counter", "Add", "the.answer", "Static_Scalar_Guid", "Static_Array_Variant"] {
-        check(seen.contains(&connection.node(name)), format!("{name} is not reachable from Objects"))?;
+    let own = seen
+        .iter()
+        .filter(|node| node.namespace == connection.namespace)
+        .count();
+    check(
+        own >= 350,
+        format!("only {own} nodes of the simulator are reachable from Objects"),
+    )?;
+    for name in [
+        "Var1",
+        "Counter",
+        "Add",
+        "the.answer",
+        "Static_Scalar_Guid",
+        "Static_Array_Variant",
+    ] {
+        check(
+            seen.contains(&connection.node(name)),
+            format!("{name} is not reachable from Objects"),
+        )?;
     }
     connection.close().await
 }
@@ -109,11 +152,29 @@ pub async fn translate(setup: &Setup, security: Security) -> Case {
             ),
         },
     };
-    let paths = [path(&[(connection.namespace, "Dev"), (connection.namespace, "Var1")]), path(&[(0, "NoSuchThing")])];
-    let results = connection.session.translate_browse_paths_to_node_ids(&paths).await.map_err(|error| error.to_string())?;
-    let target = results[0].targets.iter().flatten().next().map(|target| target.target_id.node_id.clone());
-    check(target == Some(connection.node("Var1")), format!("path to Var1: {target:?}"))?;
-    check(results[1].status_code == StatusCode::BadNoMatch, format!("unknown path: {}", results[1].status_code))?;
+    let paths = [
+        path(&[(connection.namespace, "Dev"), (connection.namespace, "Var1")]),
+        path(&[(0, "NoSuchThing")]),
+    ];
+    let results = connection
+        .session
+        .translate_browse_paths_to_node_ids(&paths)
+        .await
+        .map_err(|error| error.to_string())?;
+    let target = results[0]
+        .targets
+        .iter()
+        .flatten()
+        .next()
+        .map(|target| target.target_id.node_id.clone());
+    check(
+        target == Some(connection.node("Var1")),
+        format!("path to Var1: {target:?}"),
+    )?;
+    check(
+        results[1].status_code == StatusCode::BadNoMatch,
+        format!("unknown path: {}", results[1].status_code),
+    )?;
     connection.close().await
 }
 
@@ -133,13 +194,33 @@ fn scalars() -> Vec<(&'static str, VariantScalarTypeId, Variant)> {
         ("Float", Type::Float, Variant::Float(1.5)),
         ("Double", Type::Double, Variant::Double(-2.25e100)),
         ("String", Type::String, Variant::String(UAString::from("größe"))),
-        ("DateTime", Type::DateTime, Variant::from(DateTime::ymd_hms(2026, 2, 3, 4, 5, 6))),
+        (
+            "DateTime",
+            Type::DateTime,
+            Variant::from(DateTime::ymd_hms(2026, 2, 3, 4, 5, 6)),
+        ),
         ("Guid", Type::Guid, Variant::from(guid)),
-        ("ByteString", Type::ByteString, Variant::from(ByteString::from(vec![0, 1, 255]))),
+        (
+            "ByteString",
+            Type::ByteString,
+            Variant::from(ByteString::from(vec![0, 1, 255])),
+        ),
         ("NodeId", Type::NodeId, Variant::from(NodeId::new(3, "a node"))),
-        ("ExpandedNodeId", Type::ExpandedNodeId, Variant::from(ExpandedNodeId::from(NodeId::new(2, 77_u32)))),
-        ("QualifiedName", Type::QualifiedName, Variant::from(QualifiedName::new(2, "name"))),
-        ("LocalizedText", Type::LocalizedText, Variant::from(LocalizedText::new("en", "text"))),
+        (
+            "ExpandedNodeId",
+            Type::ExpandedNodeId,
+            Variant::from(ExpandedNodeId::from(NodeId::new(2, 77_u32))),
+        ),
+        (
+            "QualifiedName",
+            Type::QualifiedName,
+            Variant::from(QualifiedName::new(2, "name")),
+        ),
+        (
+            "LocalizedText",
+            Type::LocalizedText,
+            Variant::from(LocalizedText::new("en", "text")),
+        ),
     ]
 }
 
@@ -153,8 +234,14 @@ pub async fn every_type(setup: &Setup, security: Security) -> Case {
             let status = connection.write(&node, written.clone(), None).await?;
             check(status.is_good(), format!("write of {node}: {status}"))?;
             let read = connection.read(&node).await?;
-            check(read.value.as_ref() == Some(&written), format!("{node}: wrote {written:?}, read {:?}", read.value))?;
-            check(read.source_timestamp.is_some() && read.server_timestamp.is_some(), format!("{node} has no timestamps"))?;
+            check(
+                read.value.as_ref() == Some(&written),
+                format!("{node}: wrote {written:?}, read {:?}", read.value),
+            )?;
+            check(
+                read.source_timestamp.is_some() && read.server_timestamp.is_some(),
+                format!("{node} has no timestamps"),
+            )?;
         }
     }
     connection.close().await
@@ -164,11 +251,23 @@ pub async fn every_type(setup: &Setup, security: Security) -> Case {
 pub async fn wrong_writes(setup: &Setup, security: Security) -> Case {
     let connection = setup.connect(security, None, None).await?;
     let node = connection.node("Static_Scalar_Int32");
-    let status = connection.write(&node, Variant::String(UAString::from("text")), None).await?;
-    check(status == StatusCode::BadTypeMismatch, format!("a text for an Int32: {status}"))?;
-    let status = connection.write(&connection.node("no such node"), Variant::Int32(1), None).await?;
-    check(status == StatusCode::BadNodeIdUnknown, format!("unknown node: {status}"))?;
-    let status = connection.write(&NodeId::new(0, 2258_u32), Variant::from(DateTime::now()), None).await?;
+    let status = connection
+        .write(&node, Variant::String(UAString::from("text")), None)
+        .await?;
+    check(
+        status == StatusCode::BadTypeMismatch,
+        format!("a text for an Int32: {status}"),
+    )?;
+    let status = connection
+        .write(&connection.node("no such node"), Variant::Int32(1), None)
+        .await?;
+    check(
+        status == StatusCode::BadNodeIdUnknown,
+        format!("unknown node: {status}"),
+    )?;
+    let status = connection
+        .write(&NodeId::new(0, 2258_u32), Variant::from(DateTime::now()), None)
+        .await?;
     let refused = [StatusCode::BadNotWritable, StatusCode::BadUserAccessDenied].contains(&status);
     check(refused, format!("write of CurrentTime: {status}"))?;
     connection.close().await
@@ -182,14 +281,22 @@ pub async fn index_ranges(setup: &Setup, security: Security) -> Case {
     let status = connection.write(&node, numbers(&[10, 20, 30, 40, 50]), None).await?;
     check(status.is_good(), format!("write of the whole array: {status}"))?;
     for (range, expected) in [("1:2", numbers(&[20, 30])), ("3:100", numbers(&[40, 50]))] {
-        let value = connection.read_attribute(&node, AttributeId::Value, Some(range)).await?;
+        let value = connection
+            .read_attribute(&node, AttributeId::Value, Some(range))
+            .await?;
         check(value.value.as_ref() == Some(&expected), format!("{range}: {value:?}"))?;
     }
     let beyond = connection.read_attribute(&node, AttributeId::Value, Some("7")).await?;
-    check(beyond.status == Some(StatusCode::BadIndexRangeNoData), format!("7: {beyond:?}"))?;
+    check(
+        beyond.status == Some(StatusCode::BadIndexRangeNoData),
+        format!("7: {beyond:?}"),
+    )?;
     let status = connection.write(&node, numbers(&[21, 31]), Some("1:2")).await?;
     check(status.is_good(), format!("write of 1:2: {status}"))?;
     let whole = connection.read(&node).await?;
-    check(whole.value == Some(numbers(&[10, 21, 31, 40, 50])), format!("array after a write of 1:2: {whole:?}"))?;
+    check(
+        whole.value == Some(numbers(&[10, 21, 31, 40, 50])),
+        format!("array after a write of 1:2: {whole:?}"),
+    )?;
     connection.close().await
 }

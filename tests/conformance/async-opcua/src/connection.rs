@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use opcua::client::{Client, ClientBuilder, IdentityToken, Session};
 use opcua::types::{
-    AttributeId, DataValue, EndpointDescription, MessageSecurityMode, NodeId, QualifiedName, ReadValueId, StatusCode, TimestampsToReturn, UserTokenPolicy,
-    Variant, WriteValue,
+    AttributeId, DataValue, EndpointDescription, MessageSecurityMode, NodeId, QualifiedName, ReadValueId, StatusCode,
+    TimestampsToReturn, UserTokenPolicy, Variant, WriteValue,
 };
 use tokio::task::JoinHandle;
 
@@ -33,12 +33,21 @@ pub struct Security {
 
 impl Security {
     /// No security.
-    pub const NONE: Self = Self { policy: "None", mode: MessageSecurityMode::None };
+    pub const NONE: Self = Self {
+        policy: "None",
+        mode: MessageSecurityMode::None,
+    };
 
     /// None, then each policy with Sign and SignAndEncrypt.
     pub fn all() -> [Self; 7] {
-        let sign = |policy| Self { policy, mode: MessageSecurityMode::Sign };
-        let encrypt = |policy| Self { policy, mode: MessageSecurityMode::SignAndEncrypt };
+        let sign = |policy| Self {
+            policy,
+            mode: MessageSecurityMode::Sign,
+        };
+        let encrypt = |policy| Self {
+            policy,
+            mode: MessageSecurityMode::SignAndEncrypt,
+        };
         [
             Self::NONE,
             sign("Basic256Sha256"),
@@ -84,21 +93,39 @@ impl Setup {
     }
 
     /// A connected session.
-    pub async fn connect(&self, security: Security, user: Option<(&str, &str)>, lifetime: Option<u32>) -> Case<Connection> {
+    pub async fn connect(
+        &self,
+        security: Security,
+        user: Option<(&str, &str)>,
+        lifetime: Option<u32>,
+    ) -> Case<Connection> {
         let mut client = self.client(lifetime)?;
-        let endpoint: EndpointDescription = (self.url.as_str(), security.policy, security.mode, UserTokenPolicy::anonymous()).into();
+        let endpoint: EndpointDescription = (
+            self.url.as_str(),
+            security.policy,
+            security.mode,
+            UserTokenPolicy::anonymous(),
+        )
+            .into();
         let token = match user {
             None => IdentityToken::Anonymous,
             Some((name, password)) => IdentityToken::new_user_name(name, password),
         };
-        let (session, events) = client.connect_to_matching_endpoint(endpoint, token).await.map_err(|error| error.to_string())?;
+        let (session, events) = client
+            .connect_to_matching_endpoint(endpoint, token)
+            .await
+            .map_err(|error| error.to_string())?;
         let task = events.spawn();
         let connected = tokio::time::timeout(Duration::from_secs(20), session.wait_for_connection()).await;
         if !connected.unwrap_or(false) {
             task.abort();
             return Err("no connection".to_owned());
         }
-        let mut connection = Connection { session, task, namespace: 0 };
+        let mut connection = Connection {
+            session,
+            task,
+            namespace: 0,
+        };
         connection.namespace = connection.namespace_of(SIMULATOR).await?;
         Ok(connection)
     }
@@ -131,7 +158,10 @@ impl Connection {
     /// The index of a namespace.
     pub async fn namespace_of(&self, uri: &str) -> Case<u16> {
         let uris = self.namespaces().await?;
-        let index = uris.iter().position(|found| found == uri).ok_or_else(|| format!("{uri} is not in {uris:?}"))?;
+        let index = uris
+            .iter()
+            .position(|found| found == uri)
+            .ok_or_else(|| format!("{uri} is not in {uris:?}"))?;
         u16::try_from(index).map_err(|error| error.to_string())
     }
 
@@ -149,10 +179,16 @@ impl Connection {
         let request = ReadValueId {
             node_id: node.clone(),
             attribute_id: attribute as u32,
-            index_range: range.map_or(Ok(Default::default()), str::parse).map_err(|_| format!("range {range:?}"))?,
+            index_range: range
+                .map_or(Ok(Default::default()), str::parse)
+                .map_err(|_| format!("range {range:?}"))?,
             data_encoding: QualifiedName::null(),
         };
-        let values = self.session.read(&[request], TimestampsToReturn::Both, 0.0).await.map_err(|error| error.to_string())?;
+        let values = self
+            .session
+            .read(&[request], TimestampsToReturn::Both, 0.0)
+            .await
+            .map_err(|error| error.to_string())?;
         values.into_iter().next().ok_or_else(|| "no result".to_owned())
     }
 
@@ -170,10 +206,16 @@ impl Connection {
         let request = WriteValue {
             node_id: node.clone(),
             attribute_id: AttributeId::Value as u32,
-            index_range: range.map_or(Ok(Default::default()), str::parse).map_err(|_| format!("range {range:?}"))?,
+            index_range: range
+                .map_or(Ok(Default::default()), str::parse)
+                .map_err(|_| format!("range {range:?}"))?,
             value: DataValue::value_only(value),
         };
-        let results = self.session.write(&[request]).await.map_err(|error| error.to_string())?;
+        let results = self
+            .session
+            .write(&[request])
+            .await
+            .map_err(|error| error.to_string())?;
         results.into_iter().next().ok_or_else(|| "no result".to_owned())
     }
 }

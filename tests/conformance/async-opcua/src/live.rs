@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use opcua::client::{DataChangeCallback, MonitoredItem};
 use opcua::types::{
-    CallMethodRequest, DataValue, MonitoredItemCreateRequest, MonitoringMode, MonitoringParameters, NodeId, StatusCode, TimestampsToReturn, UAString, Variant,
+    CallMethodRequest, DataValue, MonitoredItemCreateRequest, MonitoringMode, MonitoringParameters, NodeId, StatusCode,
+    TimestampsToReturn, UAString, Variant,
 };
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -13,15 +14,31 @@ use crate::connection::{Connection, Security, Setup};
 use crate::{Case, check, say};
 
 async fn call(connection: &Connection) -> Case {
-    let add = |inputs: Vec<Variant>| CallMethodRequest::from((connection.node("Dev"), connection.node("Add"), Some(inputs)));
-    let one = async |inputs| connection.session.call_one(add(inputs)).await.map_err(|error| error.to_string());
+    let add =
+        |inputs: Vec<Variant>| CallMethodRequest::from((connection.node("Dev"), connection.node("Add"), Some(inputs)));
+    let one = async |inputs| {
+        connection
+            .session
+            .call_one(add(inputs))
+            .await
+            .map_err(|error| error.to_string())
+    };
     let sum = one(vec![Variant::Double(1.5), Variant::Double(2.25)]).await?;
     check(sum.status_code.is_good(), format!("Add: {}", sum.status_code))?;
-    check(sum.output_arguments == Some(vec![Variant::Double(3.75)]), format!("Add: {:?}", sum.output_arguments))?;
+    check(
+        sum.output_arguments == Some(vec![Variant::Double(3.75)]),
+        format!("Add: {:?}", sum.output_arguments),
+    )?;
     let missing = one(vec![Variant::Double(1.0)]).await?;
-    check(missing.status_code == StatusCode::BadArgumentsMissing, format!("one argument: {}", missing.status_code))?;
+    check(
+        missing.status_code == StatusCode::BadArgumentsMissing,
+        format!("one argument: {}", missing.status_code),
+    )?;
     let wrong = one(vec![Variant::String(UAString::from("a")), Variant::Double(1.0)]).await?;
-    check(wrong.status_code == StatusCode::BadInvalidArgument, format!("a text for a Double: {}", wrong.status_code))
+    check(
+        wrong.status_code == StatusCode::BadInvalidArgument,
+        format!("a text for a Double: {}", wrong.status_code),
+    )
 }
 
 type Changes = UnboundedReceiver<(u32, DataValue)>;
@@ -34,20 +51,37 @@ async fn watch(connection: &Connection, names: &[&str]) -> Case<(u32, Changes)> 
         let _ = sender.send((item.client_handle(), value));
     });
     let session = &connection.session;
-    let subscription = session.create_subscription(Duration::from_millis(50), 1_000, 20, 0, 0, true, callback).await.map_err(|error| error.to_string())?;
+    let subscription = session
+        .create_subscription(Duration::from_millis(50), 1_000, 20, 0, 0, true, callback)
+        .await
+        .map_err(|error| error.to_string())?;
     let items = (0..).zip(names).map(|(client_handle, name)| {
-        let parameters = MonitoringParameters { client_handle, sampling_interval: 50.0, queue_size: 10, discard_oldest: true, ..MonitoringParameters::default() };
+        let parameters = MonitoringParameters {
+            client_handle,
+            sampling_interval: 50.0,
+            queue_size: 10,
+            discard_oldest: true,
+            ..MonitoringParameters::default()
+        };
         MonitoredItemCreateRequest::new(connection.node(name).into(), MonitoringMode::Reporting, parameters)
     });
-    let created = session.create_monitored_items(subscription, TimestampsToReturn::Both, items.collect()).await.map_err(|error| error.to_string())?;
+    let created = session
+        .create_monitored_items(subscription, TimestampsToReturn::Both, items.collect())
+        .await
+        .map_err(|error| error.to_string())?;
     for item in &created {
-        check(item.result.status_code.is_good(), format!("monitored item: {}", item.result.status_code))?;
+        check(
+            item.result.status_code.is_good(),
+            format!("monitored item: {}", item.result.status_code),
+        )?;
     }
     Ok((subscription, receiver))
 }
 
 async fn change(changes: &mut Changes, seconds: u64) -> Case<(u32, DataValue)> {
-    let next = tokio::time::timeout(Duration::from_secs(seconds), changes.recv()).await.map_err(|_| format!("no change within {seconds} s"))?;
+    let next = tokio::time::timeout(Duration::from_secs(seconds), changes.recv())
+        .await
+        .map_err(|_| format!("no change within {seconds} s"))?;
     let (handle, value) = next.ok_or("the subscription ended")?;
     match value.status {
         None | Some(StatusCode::Good) => Ok((handle, value)),
@@ -64,15 +98,24 @@ async fn subscribe(connection: &Connection) -> Case {
             other => return Err(format!("Counter is {other:?}")),
         }
     }
-    check(seen.windows(2).all(|pair| pair[1] > pair[0]), format!("the counter does not count: {seen:?}"))?;
+    check(
+        seen.windows(2).all(|pair| pair[1] > pair[0]),
+        format!("the counter does not count: {seen:?}"),
+    )?;
     check(seen[19] - seen[0] < 30, format!("changes were lost: {seen:?}"))?;
-    let status = connection.session.delete_subscription(subscription).await.map_err(|error| error.to_string())?;
+    let status = connection
+        .session
+        .delete_subscription(subscription)
+        .await
+        .map_err(|error| error.to_string())?;
     check(status.is_good(), format!("delete: {status}"))
 }
 
 /// A whole short session: call and subscribe.
 pub async fn short_session(setup: &Setup, security: Security, user: bool) -> Case {
-    let connection = setup.connect(security, user.then_some(("user1", "password1")), None).await?;
+    let connection = setup
+        .connect(security, user.then_some(("user1", "password1")), None)
+        .await?;
     call(&connection).await?;
     subscribe(&connection).await?;
     connection.close().await
@@ -97,7 +140,10 @@ pub async fn renewal(setup: &Setup, security: Security) -> Case {
 
 async fn wait_for_word(word: &str) -> Case {
     let mut line = String::new();
-    BufReader::new(tokio::io::stdin()).read_line(&mut line).await.map_err(|error| error.to_string())?;
+    BufReader::new(tokio::io::stdin())
+        .read_line(&mut line)
+        .await
+        .map_err(|error| error.to_string())?;
     check(line.trim() == word, format!("{line:?} on standard input"))
 }
 
@@ -123,7 +169,11 @@ pub async fn reload(setup: &Setup) -> Case {
     }
     call(&connection).await?;
     check(connection.is_alive(), "the connection was lost")?;
-    connection.session.delete_subscription(subscription).await.map_err(|error| error.to_string())?;
+    connection
+        .session
+        .delete_subscription(subscription)
+        .await
+        .map_err(|error| error.to_string())?;
     connection.close().await
 }
 
@@ -138,7 +188,10 @@ async fn percentile(connection: &Connection, seconds: u64) -> Case<Duration> {
         times.push(start.elapsed());
     }
     times.sort_unstable();
-    times.get(times.len() * 99 / 100).copied().ok_or_else(|| "no reads".to_owned())
+    times
+        .get(times.len() * 99 / 100)
+        .copied()
+        .ok_or_else(|| "no reads".to_owned())
 }
 
 /// Reads of the simulator stay quick beside plugins that spin, panic and eat memory.
@@ -149,7 +202,14 @@ pub async fn misdeeds(setup: &Setup) -> Case {
     say("event", "measured");
     wait_for_word("installed").await?;
     let deadline = Instant::now() + Duration::from_secs(30);
-    while connection.namespaces().await?.iter().filter(|uri| uri.starts_with("urn:backplane:test:")).count() < 3 {
+    while connection
+        .namespaces()
+        .await?
+        .iter()
+        .filter(|uri| uri.starts_with("urn:backplane:test:"))
+        .count()
+        < 3
+    {
         check(Instant::now() < deadline, "the bad plugins did not load")?;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

@@ -51,7 +51,11 @@ async fn services(setup: &Setup) {
     for security in Security::all() {
         for user in [false, true] {
             let kind = if user { "user" } else { "anonymous" };
-            run(&format!("session {} {kind}", security.name()), live::short_session(setup, security, user)).await;
+            run(
+                &format!("session {} {kind}", security.name()),
+                live::short_session(setup, security, user),
+            )
+            .await;
         }
     }
     run("wrong password", cases::wrong_password(setup)).await;
@@ -73,7 +77,10 @@ async fn main() {
         eprintln!("usage: async-opcua-client services|reload|misdeeds URL SCRATCH");
         std::process::exit(2);
     };
-    let setup = Setup { url: url.clone(), scratch: PathBuf::from(scratch) };
+    let setup = Setup {
+        url: url.clone(),
+        scratch: PathBuf::from(scratch),
+    };
     match script.as_str() {
         "services" => services(&setup).await,
         "reload" => run("no reconnect, no error, new values", live::reload(&setup)).await,
