@@ -44,7 +44,9 @@ pub(crate) enum Work {
         reply: Reply<CallOutcome>,
     },
     /// State for the next generation.
-    Save { reply: Reply<Result<Option<Handover>, Fault>> },
+    Save {
+        reply: Reply<Result<Option<Handover>, Fault>>,
+    },
 }
 
 impl Work {

@@ -7,6 +7,26 @@ use serde::Deserialize;
 use crate::limits::LimitOverrides;
 
 /// `<name>.toml` beside `<name>.wasm`. Every part is optional; unknown keys are errors.
+///
+/// ```
+/// let file = backplane_plugin::PluginFile::parse(r#"
+/// namespaces = ["urn:acme:boiler"]
+///
+/// [settings]                          # whatever the plugin asks for
+/// line = "north"
+/// poll = { period = 250 }             # settings.get("poll.period") is 250
+///
+/// [limits]                            # what differs from the server's own, see `Limits`
+/// memory = "96MiB"                    # sizes: bytes, or with KiB, MiB, GiB
+/// read = { cpu = "100ms", wall = "2s" }
+/// mailbox = 256
+///
+/// [grants]
+/// log = true
+/// "#)?;
+/// # assert_eq!(file.namespaces, ["urn:acme:boiler"]);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PluginFile {

@@ -156,6 +156,7 @@ impl Supervisor {
     /// Makes an instance that has started the one that serves: its nodes, its values, its mailbox, in one step for whoever looks.
     fn put_in(&mut self, mut instance: Instance, plan: &Plan) -> Result<(), AttachError> {
         if plan.prepared.kind == PluginKind::IsolationClassifier {
+            self.withdraw();
             self.show(plan, PluginState::Ready, &instance);
             return Ok(());
         }
@@ -322,14 +323,19 @@ impl Supervisor {
         self.attempt().await
     }
 
-    async fn stop(&mut self) {
-        let shared = Arc::clone(&self.plan.shared);
+    /// Takes the nodes away.
+    fn withdraw(&mut self) {
         self.manager.disconnect();
         *self.serving.write() = NOBODY;
         if let Some(id) = self.attached.take() {
             // It was attached by us and by nobody else detached.
-            let _ = shared.space.detach(id);
+            let _ = self.plan.shared.space.detach(id);
         }
+    }
+
+    async fn stop(&mut self) {
+        let shared = Arc::clone(&self.plan.shared);
+        self.withdraw();
         if let Some(task) = self.task.take() {
             finish(task, shared.limits.drain, &shared.name).await;
         }

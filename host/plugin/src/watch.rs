@@ -35,13 +35,36 @@ struct Stamp {
     settings: Option<(u64, Option<SystemTime>)>,
 }
 
+impl Stamp {
+    fn is_recent(&self, now: SystemTime) -> bool {
+        let times = [self.component.1, self.settings.and_then(|(_, time)| time)];
+        // A time in the future, or none, says nothing.
+        times
+            .into_iter()
+            .flatten()
+            .any(|time| now.duration_since(time).map_or(true, |age| age < COARSE))
+    }
+}
+
 #[derive(Debug, Default)]
 struct Seen {
     /// What was there at the last look; None: nothing.
     last: Option<Stamp>,
-    /// What was dealt with, and the digest of its content.
-    done: Option<(Stamp, String)>,
+    done: Option<Done>,
 }
+
+/// What was dealt with.
+#[derive(Debug)]
+struct Done {
+    stamp: Stamp,
+    /// The digest of the content.
+    content: String,
+    /// Read so soon after it was written that a later change may carry the same stamp: times of files are coarse.
+    hasty: bool,
+}
+
+/// Older files are taken to have another time after every change.
+const COARSE: Duration = Duration::from_secs(2);
 
 /// A folder whose `*.wasm` files are plugins.
 #[derive(Debug)]
@@ -153,9 +176,14 @@ impl PluginFolder {
 
     async fn there(&mut self, name: &Arc<str>, stamp: Stamp) -> Option<FolderEvent> {
         let seen = self.seen.get_mut(name)?;
-        if seen.done.as_ref().is_some_and(|(done, _)| *done == stamp) {
+        if seen
+            .done
+            .as_ref()
+            .is_some_and(|done| done.stamp == stamp && !done.hasty)
+        {
             return None;
         }
+        let hasty = stamp.is_recent(SystemTime::now());
         let (dir, file, limits) = (Arc::clone(&self.dir), Arc::clone(name), self.host.limits().clone());
         let read = self.host.executor().spawn_blocking(move || {
             read_files(&dir, &file, &limits).map(|files| {
@@ -170,14 +198,22 @@ impl PluginFolder {
         let (files, content) = match read.await {
             Ok(Ok(read)) => read,
             Ok(Err((file, reason))) => {
-                seen.done = Some((stamp, String::new()));
+                let known = seen.done.as_ref().is_some_and(|done| done.stamp == stamp);
+                seen.done = Some(Done {
+                    stamp,
+                    content: String::new(),
+                    hasty,
+                });
+                if known {
+                    return None;
+                }
                 tracing::warn!(target: "plugin", plugin = &**name, "{file}: {reason}");
                 return Some(FolderEvent::Failed(Arc::clone(name), format!("{file}: {reason}")));
             }
             Err(_) => return None,
         };
-        let same = seen.done.as_ref().is_some_and(|(_, done)| *done == content);
-        seen.done = Some((stamp, content));
+        let same = seen.done.as_ref().is_some_and(|done| done.content == content);
+        seen.done = Some(Done { stamp, content, hasty });
         if same {
             return None;
         }

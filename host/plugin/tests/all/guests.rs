@@ -91,8 +91,8 @@ const NOTHING: Capabilities = Capabilities {
 };
 
 /// A bench with namespace 0 and one guest loaded.
-struct Plant {
-    bench: Bench,
+pub(crate) struct Plant {
+    pub(crate) bench: Bench,
     name: &'static str,
     namespace: u16,
 }
@@ -110,7 +110,7 @@ fn bench(options: PluginOptions) -> Bench {
 }
 
 impl Plant {
-    async fn new(name: &'static str, options: PluginOptions) -> Self {
+    pub(crate) async fn new(name: &'static str, options: PluginOptions) -> Self {
         let bench = bench(options);
         let path = bench.put(&format!("{name}.wasm"), &guest(name));
         bench.host.load(&path).await.unwrap();
@@ -130,7 +130,7 @@ impl Plant {
         self.bench.space.load().contains(&self.id(node))
     }
 
-    fn cell(&self, node: &str) -> Arc<ValueCell> {
+    pub(crate) fn cell(&self, node: &str) -> Arc<ValueCell> {
         let snapshot = self.bench.space.snapshot();
         let id = self.id(node);
         let owner = snapshot.owner(&id).expect("there is such a node");
@@ -147,14 +147,14 @@ impl Plant {
         self.cell(node).read().value
     }
 
-    fn manager(&self, node: &str) -> Arc<dyn NodeManager> {
+    pub(crate) fn manager(&self, node: &str) -> Arc<dyn NodeManager> {
         let snapshot = self.bench.space.snapshot();
         let owner = snapshot.owner(&self.id(node)).unwrap();
         Arc::clone(snapshot.manager(owner).unwrap())
     }
 
     /// The context of a call that has `left` until its deadline.
-    fn call(&self, left: Duration) -> CallContext {
+    pub(crate) fn call(&self, left: Duration) -> CallContext {
         let now = (self.bench.clock)();
         CallContext {
             caller: Arc::new(Caller::anonymous()),

@@ -1,7 +1,10 @@
 //! Plugins as the host sees them: bad files, bad guests, restarts and reloads. One binary, because each links the whole of wasmtime.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 mod components;
 mod files;
 mod guests;
+mod pace;
 mod supervision;
 mod support;

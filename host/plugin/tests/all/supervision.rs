@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use backplane_plugin::PluginState;
+use backplane_plugin::{PluginKind, PluginState};
 
-use crate::components::{ANSWER_FAULT, EAT, Guest, RECURSE, SPIN, WAKE_SOON};
+use crate::components::{ANSWER_FAULT, EAT, Guest, RECURSE, SPIN, WAKE_SOON, classifier, stateful};
 use crate::support::{Bench, quick};
 
 /// Loads a guest that cannot start; the reason is what the host says.
@@ -241,4 +241,48 @@ async fn what_happens_while_stopping_stops_nothing() {
     assert!(bench.host.unload("spin").await.is_err());
     bench.host.shutdown().await;
     assert_eq!(bench.host.list(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn state_goes_to_the_next_generation_or_the_next_one_is_not_taken() {
+    const COLD: u32 = 0;
+    const RESTORED: u32 = 1;
+    let bench = Bench::new(quick());
+    let path = bench.put("a.wasm", &stateful(3, 3, COLD));
+    bench.host.load(&path).await.unwrap();
+    bench.put("a.wasm", &stateful(4, 3, RESTORED));
+    bench.host.load(&path).await.unwrap();
+    assert_eq!(bench.status("a").instance, 2);
+    // This one reads schema 9 only, so the last one goes on.
+    bench.put("a.wasm", &stateful(9, 9, RESTORED));
+    let error = bench.host.load(&path).await.unwrap_err().to_string();
+    assert!(error.contains("state of schema 4, this one reads [9] only"), "{error}");
+    let status = bench.status("a");
+    assert_eq!(
+        (status.state, status.generation, status.instance),
+        (PluginState::Serving, 2, 2)
+    );
+    // One that takes no state over starts without.
+    bench.put("a.wasm", &Guest::default().build());
+    bench.host.load(&path).await.unwrap();
+    assert_eq!(bench.status("a").generation, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_classifier_is_recognised_and_kept_ready() {
+    let bench = Bench::new(quick());
+    let path = bench.put("who.wasm", &classifier());
+    bench.host.load(&path).await.unwrap();
+    let status = bench.status("who");
+    assert_eq!(
+        (status.state, status.kind),
+        (PluginState::Ready, Some(PluginKind::IsolationClassifier))
+    );
+    // A node manager in its place is another plugin, and the reverse.
+    bench.put("who.wasm", &Guest::default().build());
+    bench.host.load(&path).await.unwrap();
+    assert_eq!(bench.status("who").state, PluginState::Serving);
+    bench.put("who.wasm", &classifier());
+    bench.host.load(&path).await.unwrap();
+    assert_eq!(bench.status("who").state, PluginState::Ready);
 }
