@@ -103,9 +103,11 @@ fn log_crowded(shared: &Shared, peer: SocketAddr) {
 pub(crate) async fn run(shared: Arc<Shared>, listener: TcpListener, drain: Duration) {
     let mut stop = shared.stopping.subscribe();
     let mut tasks = JoinSet::new();
+    // Those that were asked to give way end soon; until then the next wait in the socket's queue.
+    let most = (shared.limits.connections as usize).saturating_add(ENDING);
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            accepted = listener.accept(), if tasks.len() < most => match accepted {
                 Ok((stream, peer)) => {
                     let Some((place, leave)) = Place::take(&shared) else {
                         log_crowded(&shared, peer);

@@ -4,7 +4,9 @@
 //! exists. Knows nothing of tokens on the wire or sessions.
 
 use argon2::password_hash::phc::PasswordHash;
-use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
+use argon2::{Algorithm, Argon2, Block, Params, PasswordHasher, Version};
+use backplane_crypto::constant_time_eq;
+use parking_lot::Mutex;
 
 use crate::config::UserEntry;
 
@@ -50,6 +52,9 @@ pub struct Users {
     entries: Vec<UserEntry>,
     /// Verified when the name is unknown, so that both answers take the same time.
     decoy: String,
+    /// Memory of earlier checks, one for each that ran at a time. Given back to the allocator it would stay with whichever
+    /// thread had used it, and there are many of those.
+    memory: Mutex<Vec<Vec<Block>>>,
 }
 
 impl Users {
@@ -60,7 +65,11 @@ impl Users {
             Some(entry) => entry.password_hash.clone(),
             None => hash_password("")?,
         };
-        Ok(Self { entries, decoy })
+        Ok(Self {
+            entries,
+            decoy,
+            memory: Mutex::default(),
+        })
     }
 
     /// Whether anybody can log in with a password.
@@ -75,9 +84,25 @@ impl Users {
         let entry = self.entries.iter().find(|entry| entry.name == name);
         let text = entry.map_or(self.decoy.as_str(), |entry| entry.password_hash.as_str());
         let hash = PasswordHash::new(text).ok()?;
-        let right = Argon2::default().verify_password(password, &hash).is_ok();
+        let mut memory = self.memory.lock().pop().unwrap_or_default();
+        let right = verify(password, &hash, &mut memory).unwrap_or(false);
+        self.memory.lock().push(memory);
         entry.filter(|_| right)
     }
+}
+
+/// Whether a password has this hash; none for a hash that is not whole.
+fn verify(password: &[u8], hash: &PasswordHash, memory: &mut Vec<Block>) -> Option<bool> {
+    let (salt, expected) = (hash.salt?, hash.hash?);
+    let algorithm = Algorithm::try_from(hash.algorithm.as_str()).ok()?;
+    let version = hash.version.map_or(Ok(Version::default()), Version::try_from).ok()?;
+    let argon = Argon2::new(algorithm, version, Params::try_from(hash).ok()?);
+    memory.resize(argon.params().block_count(), Block::new());
+    let mut found = vec![0; expected.as_bytes().len()];
+    argon
+        .hash_password_into_with_memory(password, salt.as_ref(), &mut found, memory.as_mut_slice())
+        .ok()?;
+    Some(constant_time_eq(&found, expected.as_bytes()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,206 @@
+//! The server process: started in a folder of its own, killed and reaped when its guard goes.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::PATIENCE;
+
+/// The configuration that [`Server::with`] begins with; `[limits]` is open at its end.
+const BASE: &str = "[server]\napplication-uri = \"urn:backplane:test\"\nlisten = \"127.0.0.1:0\"\n[security]\nallow-none = true\nauto-trust = true\n[users]\nanonymous = true\n[limits]\n";
+
+/// The binary under test.
+fn binary() -> PathBuf {
+    std::env::var_os("BACKPLANE_BINARY")
+        .or_else(|| option_env!("CARGO_BIN_EXE_backplane").map(Into::into))
+        .expect("BACKPLANE_BINARY names the binary under test")
+        .into()
+}
+
+/// Runs a command of the binary to its end, with `input` on standard input.
+pub(crate) fn run(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(binary())
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that does not read its input has closed the pipe.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// The lines of one stream of a process, as they come.
+pub(crate) struct Lines {
+    receiver: Receiver<String>,
+    /// All lines taken so far.
+    pub(crate) seen: Vec<String>,
+}
+
+impl Lines {
+    fn of(stream: impl Read + Send + 'static) -> Self {
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            receiver,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Waits for a line that was not taken before and contains `text`.
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
+        let end = Instant::now() + PATIENCE;
+        while let Ok(line) = self
+            .receiver
+            .recv_timeout(end.saturating_duration_since(Instant::now()))
+        {
+            self.seen.push(line.clone());
+            if line.contains(text) {
+                return line;
+            }
+        }
+        panic!("no line with {text:?} among {:#?}", self.seen);
+    }
+
+    /// Takes everything up to the end of the stream; false when it does not end.
+    fn finish(&mut self) -> bool {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self
+                .receiver
+                .recv_timeout(end.saturating_duration_since(Instant::now()))
+            {
+                Ok(line) => self.seen.push(line),
+                Err(error) => return error == std::sync::mpsc::RecvTimeoutError::Disconnected,
+            }
+        }
+    }
+}
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    folder: TempDir,
+    /// `127.0.0.1:port`.
+    pub(crate) address: String,
+    pub(crate) out: Lines,
+    pub(crate) log: Lines,
+}
+
+impl Server {
+    /// The demonstration without plugins: None and all policies, anonymous and user1/password1.
+    pub(crate) fn demo() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        Self::start(folder, &["--demo", "--port", "0", "--state", state.to_str().unwrap()])
+    }
+
+    /// A server with None and anonymous users and these lines in `[limits]`.
+    pub(crate) fn with(limits: &str) -> Self {
+        Self::configured(&format!("{BASE}{limits}\n"))
+    }
+
+    /// A server with this configuration.
+    pub(crate) fn configured(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("backplane.toml");
+        fs::write(&file, config).unwrap();
+        Self::start(folder, &["--config", file.to_str().unwrap()])
+    }
+
+    /// A server with these arguments, which keeps `folder`.
+    pub(crate) fn start(folder: TempDir, arguments: &[&str]) -> Self {
+        let mut child = Command::new(binary())
+            .arg("serve")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = Lines::of(child.stdout.take().unwrap());
+        let log = Lines::of(child.stderr.take().unwrap());
+        // From here on the guard ends the process, whatever happens.
+        let mut server = Self {
+            child,
+            folder,
+            address: String::new(),
+            out,
+            log,
+        };
+        let ready = server.out.wait_for("READY ");
+        let url = ready.split(' ').nth(1).unwrap();
+        server.address = url.trim_start_matches("opc.tcp://").trim_end_matches('/').to_owned();
+        server
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("opc.tcp://{}/", self.address)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The folder of configuration and state.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The largest resident size of the process so far, KiB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// Sends a signal, by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(self.pid().to_string())
+            .status()
+            .unwrap();
+        assert!(status.success(), "kill -{name}");
+    }
+
+    /// Waits for the end of the process: its standard output ends with it.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        assert!(self.out.finish(), "the server does not end");
+        self.child.wait().unwrap()
+    }
+
+    /// Whether the process still runs.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only for a process that has been reaped.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            let _ = self
+                .log
+                .receiver
+                .recv_timeout(Duration::from_secs(1))
+                .map(|line| self.log.seen.push(line));
+            self.log.seen.extend(self.log.receiver.try_iter());
+            eprintln!("log of the server:\n{}", self.log.seen.join("\n"));
+        }
+    }
+}
