@@ -16,6 +16,9 @@ use crate::config::Config;
 /// The only transport profile served so far: UA TCP, UA SecureConversation, UA Binary.
 pub const TRANSPORT_PROFILE: &str = "http://opcfoundation.org/UA-Profile/Transport/uatcp-uasc-uabinary";
 
+/// The port of a URL that names none (Part 6 7.2).
+const DEFAULT_PORT: u16 = 4840;
+
 /// The policy id of anonymous tokens.
 pub const ANONYMOUS_POLICY: &str = "anonymous";
 /// The policy id of user name tokens protected by the channel's own policy.
@@ -41,10 +44,20 @@ pub fn split_url(url: &str) -> Option<(&str, u16)> {
     }
     let rest = url.get(SCHEME.len()..)?;
     let authority = rest.split(['/', '?', '#']).next()?;
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, _)) if host.contains(':') && !host.ends_with(']') => return None,
-        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
-        _ => (authority, 4840),
+    let (host, port) = match authority.find(']') {
+        // An IPv6 address is in brackets, so that its colons are not mistaken for the port's.
+        Some(end) if authority.starts_with('[') => {
+            let (host, rest) = authority.split_at_checked(end + 1)?;
+            match rest.strip_prefix(':') {
+                Some(port) => (host, port.parse().ok()?),
+                None if rest.is_empty() => (host, DEFAULT_PORT),
+                None => return None,
+            }
+        }
+        _ => match authority.split_once(':') {
+            Some((host, port)) => (host, port.parse().ok()?),
+            None => (authority, DEFAULT_PORT),
+        },
     };
     (!host.is_empty()).then_some((host, port))
 }

@@ -13,8 +13,8 @@ const LONGEST_FILE: usize = 800;
 /// Folders of the repository that hold hand-written Rust.
 const SOURCES: &[&str] = &["host", "sdk", "plugins", "tests", "xtask", "examples"];
 
-/// Crates that set lints of their own: `sdk/rust` contains generated bindings, which cannot do without unsafe code.
-const OWN_LINTS: &[&str] = &["backplane-sdk"];
+/// Crates that set lints of their own: `sdk/rust` and `future-facet` contain generated bindings, which cannot do without unsafe code.
+const OWN_LINTS: &[&str] = &["backplane-sdk", "future-facet"];
 
 fn manifests() -> Vec<(String, Table)> {
     let root = xtask::repository_root().join("Cargo.toml");
