@@ -50,7 +50,7 @@ pub async fn server_object(setup: &Setup, security: Security) -> Case {
     connection.close().await
 }
 
-async fn children(connection: &Connection, nodes: Vec<NodeId>) -> Case<Vec<NodeId>> {
+async fn children(connection: &Connection, nodes: Vec<NodeId>, security: Security) -> Case<Vec<NodeId>> {
     let descriptions: Vec<BrowseDescription> = nodes
         .into_iter()
         .map(|node_id| BrowseDescription {
@@ -71,6 +71,10 @@ async fn children(connection: &Connection, nodes: Vec<NodeId>) -> Case<Vec<NodeI
     while !results.is_empty() {
         let mut points: Vec<ByteString> = Vec::new();
         for result in results {
+            // Nodes about users and keys want an encrypted channel (AccessRestrictions); the walk goes on without them.
+            if security.is_none() && result.status_code == StatusCode::BadSecurityModeInsufficient {
+                continue;
+            }
             check(result.status_code.is_good(), format!("browse: {}", result.status_code))?;
             found.extend(
                 result
@@ -103,7 +107,7 @@ pub async fn browse(setup: &Setup, security: Security) -> Case {
     let mut queue = VecDeque::from([NodeId::new(0, 85_u32)]);
     while !queue.is_empty() && seen.len() < 2_500 {
         let count = queue.len().min(5);
-        for child in children(&connection, queue.drain(..count).collect()).await? {
+        for child in children(&connection, queue.drain(..count).collect(), security).await? {
             if seen.insert(child.clone()) {
                 queue.push_back(child);
             }

@@ -59,6 +59,11 @@ impl Security {
         ]
     }
 
+    /// Whether there is none.
+    pub fn is_none(self) -> bool {
+        self.mode == MessageSecurityMode::None
+    }
+
     /// The name in case names, the same for every client.
     pub fn name(self) -> String {
         match self.mode {

@@ -41,14 +41,18 @@ async fn call(connection: &Connection) -> Case {
     )
 }
 
-type Changes = UnboundedReceiver<(u32, DataValue)>;
+type Changes = UnboundedReceiver<(usize, DataValue)>;
 
 /// A subscription on nodes by name; changes carry the index of the name.
 async fn watch(connection: &Connection, names: &[&str]) -> Case<(u32, Changes)> {
     let (sender, receiver) = unbounded_channel();
+    let nodes: Vec<NodeId> = names.iter().map(|name| connection.node(name)).collect();
     let callback = DataChangeCallback::new(move |value: DataValue, item: &MonitoredItem| {
-        // Nobody listens any more once the case is over.
-        let _ = sender.send((item.client_handle(), value));
+        // The library numbers items as it likes; their nodes tell which is which.
+        if let Some(index) = nodes.iter().position(|node| *node == item.item_to_monitor().node_id) {
+            // Nobody listens any more once the case is over.
+            let _ = sender.send((index, value));
+        }
     });
     let session = &connection.session;
     let subscription = session
@@ -78,7 +82,7 @@ async fn watch(connection: &Connection, names: &[&str]) -> Case<(u32, Changes)> 
     Ok((subscription, receiver))
 }
 
-async fn change(changes: &mut Changes, seconds: u64) -> Case<(u32, DataValue)> {
+async fn change(changes: &mut Changes, seconds: u64) -> Case<(usize, DataValue)> {
     let next = tokio::time::timeout(Duration::from_secs(seconds), changes.recv())
         .await
         .map_err(|_| format!("no change within {seconds} s"))?;
@@ -154,7 +158,7 @@ pub async fn reload(setup: &Setup) -> Case {
     let mut first: [Option<Variant>; 3] = [None, None, None];
     while first.iter().any(Option::is_none) {
         let (handle, value) = change(&mut changes, 10).await?;
-        first[handle as usize] = value.value;
+        first[handle] = value.value;
     }
     say("event", "subscribed");
     wait_for_word("replaced").await?;
