@@ -393,10 +393,17 @@ async fn stop(entry: Entry) {
     }
 }
 
+/// Makes an instance and throws it away. Its initialisation is a guest's code, so it runs where guests run, whoever asks.
 async fn try_types(engine: &Arc<PluginEngine>, plan: &Plan) -> Result<(), String> {
     let (prepared, shared) = (Arc::clone(&plan.prepared), Arc::clone(&plan.shared));
-    let instance = Instance::new(Arc::clone(engine), &prepared, shared, 0, Arc::new(RwLock::new(0)));
-    instance.await.map(drop).map_err(|death| death.reason)
+    let own = Arc::clone(engine);
+    let trial = engine.executor().spawn(async move {
+        let instance = Instance::new(own, &prepared, shared, 0, Arc::new(RwLock::new(0)));
+        instance.await.map(drop).map_err(|death| death.reason)
+    });
+    trial
+        .await
+        .unwrap_or_else(|error| Err(format!("an instance could not be tried: {error}")))
 }
 
 /// Reads a component and its settings from an opened folder, so that no name leads out of it. The error names the file.

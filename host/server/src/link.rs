@@ -122,7 +122,7 @@ impl Link {
     /// Keeps a session that was activated on this connection.
     pub(crate) fn bind(&mut self, shared: &Shared, session: ValidatedSession) {
         let caller = Arc::new(roles::caller(&session, self.evidence.mode));
-        let points = shared.points(session.handle.number());
+        let points = shared.points(&session.handle);
         self.bound = Some(Bound {
             session,
             caller,

@@ -1,10 +1,7 @@
 //! How responses begin and how requests fail: the response header (Part 4 7.33) and the ServiceFault (7.34).
 
 use backplane_types::service::RequestKind;
-use backplane_types::{Encoder, ExtensionObject, NodeId, Now, ResponseHeader, StatusCode, Structure};
-
-/// Encoding id of ServiceFault (Part 4 7.34).
-const SERVICE_FAULT: u32 = 397;
+use backplane_types::{Encoder, NodeId, Now, ResponseHeader, StatusCode, Structure};
 
 /// What every response repeats of its request.
 #[derive(Debug, Clone, Copy)]
@@ -27,12 +24,17 @@ impl Context {
 
     /// Writes type id and header of a good response to `kind`; the rest of the body follows.
     pub(crate) fn begin(self, kind: RequestKind, out: &mut Vec<u8>) {
-        self.write(kind.response_encoding_id(), StatusCode::GOOD, out);
+        Encoder::new(out).response_header(
+            kind.response_encoding_id(),
+            self.now.utc,
+            self.request_handle,
+            StatusCode::GOOD,
+        );
     }
 
     /// Writes a whole ServiceFault.
     pub(crate) fn fault(self, status: StatusCode, out: &mut Vec<u8>) {
-        self.write(SERVICE_FAULT, status, out);
+        Encoder::new(out).service_fault(self.now.utc, self.request_handle, status);
     }
 
     /// A whole ServiceFault in a buffer of its own.
@@ -40,17 +42,6 @@ impl Context {
         let mut out = Vec::with_capacity(32);
         self.fault(status, &mut out);
         out
-    }
-
-    fn write(self, encoding_id: u32, status: StatusCode, out: &mut Vec<u8>) {
-        let mut encoder = Encoder::new(out);
-        encoder.put(&NodeId::numeric(0, encoding_id));
-        encoder.put(&self.now.utc);
-        encoder.u32(self.request_handle);
-        encoder.put(&status);
-        encoder.u8(0); // no diagnostics
-        encoder.i32(-1); // no string table
-        encoder.put(&ExtensionObject::NULL);
     }
 }
 

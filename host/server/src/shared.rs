@@ -10,7 +10,9 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, Guard};
 use backplane_channel::{CertificateVerifier, ChannelIds, OwnIdentity, ServerConfig};
 use backplane_nodes::{AddressSpace, services::ContinuationPoints};
-use backplane_session::{ChannelId, CloseReason, LoginThrottle, RandomSource, RandomUnavailable, Sessions};
+use backplane_session::{
+    ChannelId, CloseReason, LoginThrottle, RandomSource, RandomUnavailable, SessionHandle, Sessions,
+};
 use backplane_types::DecodeLimits;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -74,9 +76,14 @@ impl Shared {
         Duration::from_secs_f64(self.limits.drain_timeout / 1000.0).min(Duration::from_secs(2))
     }
 
-    /// The continuation points of a session, made when it first browses.
-    pub(crate) fn points(&self, session: u32) -> Points {
-        Arc::clone(self.points.lock().entry(session).or_default())
+    /// The continuation points of a session, made when it is first used on a connection.
+    pub(crate) fn points(&self, session: &SessionHandle) -> Points {
+        let points = Arc::clone(self.points.lock().entry(session.number()).or_default());
+        if session.is_closed() {
+            // It was closed, and cleaned up after, just before: nobody else would take these away.
+            self.points.lock().remove(&session.number());
+        }
+        points
     }
 
     /// To be called after everything that can add a session or end one: cleans up after those that ended, and lets the
