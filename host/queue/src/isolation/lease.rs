@@ -1,0 +1,88 @@
+//! Capacity in use. Owns that it is given back, once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::ledger::Grant;
+use super::provider::{Isolation, Refused};
+use super::vocabulary::{Reason, Stage};
+
+/// Capacity in use: given back when it is dropped, or before with [`Lease::release`]. It is not limited in time, and the provider never
+/// takes it back.
+#[must_use = "a lease that is dropped holds nothing"]
+pub struct Lease {
+    /// `None` once released.
+    isolation: Option<Arc<Isolation>>,
+    held: Held,
+}
+
+/// What a lease holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Held {
+    /// Part of an account.
+    Granted(Grant),
+    /// Something that is counted but not limited.
+    Counted(Stage, u64),
+}
+
+impl Lease {
+    pub(crate) fn new(isolation: &Arc<Isolation>, held: Held) -> Self {
+        Self {
+            isolation: Some(Arc::clone(isolation)),
+            held,
+        }
+    }
+
+    /// The stage it counts in.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        match &self.held {
+            Held::Granted(grant) => grant.stage,
+            Held::Counted(stage, _) => *stage,
+        }
+    }
+
+    /// What it holds; 0 once released.
+    #[must_use]
+    pub fn amount(&self) -> u64 {
+        match &self.held {
+            _ if self.isolation.is_none() => 0,
+            Held::Granted(grant) => grant.amount,
+            Held::Counted(_, amount) => *amount,
+        }
+    }
+
+    /// Acquires `amount` more for the same owner, under the same rules.
+    ///
+    /// # Errors
+    ///
+    /// As [`Isolation::try_acquire`]; what it holds stays. A lease that was released is refused as an invalid owner.
+    pub fn grow(&mut self, amount: u64) -> Result<(), Refused> {
+        match &self.isolation {
+            Some(isolation) => isolation.grow(&mut self.held, amount),
+            None => Err(Refused::new(Reason::InvalidOwner)),
+        }
+    }
+
+    /// Gives back what it holds. A second call does nothing.
+    pub fn release(&mut self) {
+        if let Some(isolation) = self.isolation.take() {
+            isolation.give_back(&self.held);
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease")
+            .field("stage", &self.stage())
+            .field("amount", &self.amount())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,325 @@
+//! The accounts: what is used of each stage, by whom, and out of which part. Owns all sums and the table of owners with work; knows
+//! neither who may call nor how long a lease lives. Everything here runs inside one short lock, and nothing allocates once the table has
+//! had its size.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use hashbrown::HashTable;
+
+use super::owner::{Origin, OwnerData};
+use super::plan::Plan;
+use super::vocabulary::{Class, Reason, Stage};
+
+/// Which floor a lease may draw on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Floor {
+    Class(Class),
+    Trusted(u32),
+}
+
+/// What was granted, and out of which part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant {
+    pub(crate) stage: Stage,
+    pub(crate) amount: u64,
+    from_reserved: u64,
+    account: u32,
+    floor: Floor,
+    /// The class that counts in the owner table.
+    listed: Class,
+}
+
+/// What is used of one stage.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    total: u64,
+    shared: u64,
+    reserved: [u64; Class::COUNT],
+}
+
+/// One owner with leases.
+struct Account {
+    /// `None` while the place is free.
+    key: Option<Arc<str>>,
+    hash: u64,
+    used: [u64; Stage::COUNT],
+    /// Leases by class.
+    leases: [u64; Class::COUNT],
+    /// One bit for each class that has leases.
+    classes: u8,
+}
+
+/// See the module.
+pub(crate) struct Ledger {
+    pub(crate) closed: bool,
+    used: [Used; Stage::COUNT],
+    trusted_used: Vec<[u64; Stage::COUNT]>,
+    accounts: Vec<Account>,
+    free: Vec<u32>,
+    places: HashTable<u32>,
+    tracked: u32,
+    /// How many accounts hold leases of only this class.
+    exclusive: [u32; Class::COUNT],
+    /// Which classes have a place in the table kept for them.
+    kept: [bool; Class::COUNT],
+}
+
+impl Ledger {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let mut kept = [false; Class::COUNT];
+        for class in Class::PROTECTED {
+            kept[class.index()] = plan.stages.iter().any(|stage| stage.floor(class) > 0);
+        }
+        Self {
+            closed: false,
+            used: [Used::default(); Stage::COUNT],
+            trusted_used: vec![[0; Stage::COUNT]; plan.trusted.len()],
+            accounts: Vec::new(),
+            free: Vec::new(),
+            places: HashTable::new(),
+            tracked: 0,
+            exclusive: [0; Class::COUNT],
+            kept,
+        }
+    }
+
+    pub(crate) fn used(&self, stage: Stage) -> u64 {
+        self.used[stage.index()].total
+    }
+
+    pub(crate) fn tracked(&self) -> u32 {
+        self.tracked
+    }
+
+    /// Charges `amount` to `owner`, whose issuer has been checked.
+    pub(crate) fn acquire(
+        &mut self,
+        plan: &Plan,
+        owner: &OwnerData,
+        stage: Stage,
+        amount: u64,
+    ) -> Result<Grant, Reason> {
+        let (floor, listed) = match owner.origin {
+            Origin::Trusted(index) => (Floor::Trusted(index), Class::Trusted),
+            // It may use the floor of those that reconnect, but must not take the place in the table that is kept for one of them.
+            Origin::Continuity => (Floor::Class(owner.class), Class::Established),
+            Origin::BuiltIn | Origin::Mapped => (Floor::Class(owner.class), owner.class),
+        };
+        let found = self.find(owner);
+        let held = found.map_or(0, |account| self.accounts[account as usize].used[stage.index()]);
+        if amount > owner.hard_limits[stage.index()].saturating_sub(held) {
+            return Err(Reason::OwnerLimit);
+        }
+        let from_reserved = self.split(plan, stage, floor, amount)?;
+        let account = match found {
+            Some(account) => {
+                self.list(plan, account, listed)?;
+                account
+            }
+            None => self.open(plan, owner, listed)?,
+        };
+        let grant = Grant {
+            stage,
+            amount,
+            from_reserved,
+            account,
+            floor,
+            listed,
+        };
+        self.book(&grant);
+        self.accounts[account as usize].leases[listed.index()] += 1;
+        Ok(grant)
+    }
+
+    /// Charges `amount` more to the owner of `grant`, under the same lease.
+    pub(crate) fn grow(&mut self, plan: &Plan, grant: &mut Grant, amount: u64) -> Result<(), Reason> {
+        let stage = grant.stage;
+        let held = self.accounts[grant.account as usize].used[stage.index()];
+        let hard_limit = match grant.floor {
+            Floor::Trusted(index) => plan.trusted[index as usize].hard_limits[stage.index()],
+            Floor::Class(_) => plan.stage(stage).hard_limit,
+        };
+        if amount > hard_limit.saturating_sub(held) {
+            return Err(Reason::OwnerLimit);
+        }
+        let from_reserved = self.split(plan, stage, grant.floor, amount)?;
+        self.book(&Grant {
+            amount,
+            from_reserved,
+            ..*grant
+        });
+        grant.amount += amount;
+        grant.from_reserved += from_reserved;
+        Ok(())
+    }
+
+    /// Takes back what was granted. The caller hands in each grant once.
+    pub(crate) fn release(&mut self, grant: &Grant) {
+        let stage = grant.stage.index();
+        let used = &mut self.used[stage];
+        used.total -= grant.amount;
+        used.shared -= grant.amount - grant.from_reserved;
+        match grant.floor {
+            Floor::Class(class) => used.reserved[class.index()] -= grant.from_reserved,
+            Floor::Trusted(index) => self.trusted_used[index as usize][stage] -= grant.from_reserved,
+        }
+        let account = &mut self.accounts[grant.account as usize];
+        account.used[stage] -= grant.amount;
+        let leases = &mut account.leases[grant.listed.index()];
+        *leases -= 1;
+        if *leases == 0 {
+            let before = account.classes;
+            account.classes &= !bit(grant.listed);
+            let after = account.classes;
+            self.reclassify(before, after);
+            if after == 0 {
+                self.shut(grant.account);
+            }
+        }
+    }
+
+    /// How much of `amount` comes out of the floor; the rest must fit into the shared part.
+    fn split(&self, plan: &Plan, stage: Stage, floor: Floor, amount: u64) -> Result<u64, Reason> {
+        let used = &self.used[stage.index()];
+        let part = plan.stage(stage);
+        let idle = match floor {
+            Floor::Class(class) => part.floor(class) - used.reserved[class.index()],
+            Floor::Trusted(index) => {
+                let index = index as usize;
+                plan.trusted[index].floors[stage.index()] - self.trusted_used[index][stage.index()]
+            }
+        };
+        let from_reserved = amount.min(idle);
+        if amount - from_reserved > part.shared - used.shared {
+            return Err(Reason::Capacity);
+        }
+        Ok(from_reserved)
+    }
+
+    fn book(&mut self, grant: &Grant) {
+        let stage = grant.stage.index();
+        let used = &mut self.used[stage];
+        used.total += grant.amount;
+        used.shared += grant.amount - grant.from_reserved;
+        match grant.floor {
+            Floor::Class(class) => used.reserved[class.index()] += grant.from_reserved,
+            Floor::Trusted(index) => self.trusted_used[index as usize][stage] += grant.from_reserved,
+        }
+        self.accounts[grant.account as usize].used[stage] += grant.amount;
+    }
+
+    /// The account of an owner's key. The owner remembers where it was; another owner may have the place since.
+    fn find(&self, owner: &OwnerData) -> Option<u32> {
+        let hint = owner.place.load(Ordering::Relaxed);
+        if self
+            .accounts
+            .get(hint as usize)
+            .is_some_and(|account| account.is_of(owner))
+        {
+            return Some(hint);
+        }
+        let same = |place: &u32| self.accounts[*place as usize].is_of(owner);
+        let place = *self.places.find(owner.hash, same)?;
+        owner.place.store(place, Ordering::Relaxed);
+        Some(place)
+    }
+
+    /// Opens an account, if that leaves the places that are kept for others.
+    fn open(&mut self, plan: &Plan, owner: &OwnerData, listed: Class) -> Result<u32, Reason> {
+        self.reclassify(0, bit(listed));
+        self.tracked += 1;
+        if !self.has_room(plan) {
+            self.tracked -= 1;
+            self.reclassify(bit(listed), 0);
+            return Err(Reason::OwnerTableFull);
+        }
+        let account = Account {
+            key: Some(Arc::clone(&owner.key)),
+            hash: owner.hash,
+            used: [0; Stage::COUNT],
+            leases: [0; Class::COUNT],
+            classes: bit(listed),
+        };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.accounts[place as usize] = account;
+                place
+            }
+            None => {
+                // At most `max_tracked_owners`, which has 32 bits.
+                let place = self.accounts.len() as u32;
+                self.accounts.push(account);
+                place
+            }
+        };
+        let accounts = &self.accounts;
+        self.places
+            .insert_unique(owner.hash, place, |place| accounts[*place as usize].hash);
+        owner.place.store(place, Ordering::Relaxed);
+        Ok(place)
+    }
+
+    /// Adds a class to an account. One that holds leases of several classes no longer stands for any of them.
+    fn list(&mut self, plan: &Plan, account: u32, listed: Class) -> Result<(), Reason> {
+        let before = self.accounts[account as usize].classes;
+        let after = before | bit(listed);
+        if before == after {
+            return Ok(());
+        }
+        self.reclassify(before, after);
+        if !self.has_room(plan) {
+            self.reclassify(after, before);
+            return Err(Reason::OwnerTableFull);
+        }
+        self.accounts[account as usize].classes = after;
+        Ok(())
+    }
+
+    fn shut(&mut self, place: u32) {
+        let account = &mut self.accounts[place as usize];
+        account.key = None;
+        let hash = account.hash;
+        if let Ok(entry) = self.places.find_entry(hash, |one| *one == place) {
+            entry.remove();
+        }
+        self.free.push(place);
+        self.tracked -= 1;
+    }
+
+    /// Keeps count of the accounts that hold one class only.
+    fn reclassify(&mut self, before: u8, after: u8) {
+        if let Some(class) = only_class(before) {
+            self.exclusive[class] -= 1;
+        }
+        if let Some(class) = only_class(after) {
+            self.exclusive[class] += 1;
+        }
+    }
+
+    /// Whether the table still has a place for each that must always find one.
+    fn has_room(&self, plan: &Plan) -> bool {
+        let absent = plan.trusted.len() as u64 - u64::from(self.exclusive[Class::Trusted.index()]);
+        let classes = self.kept.iter().zip(&self.exclusive);
+        let unfilled = classes.filter(|(kept, exclusive)| **kept && **exclusive == 0).count() as u64;
+        u64::from(self.tracked) + absent + unfilled <= u64::from(plan.max_tracked_owners)
+    }
+}
+
+impl Account {
+    fn is_of(&self, owner: &OwnerData) -> bool {
+        let Some(key) = &self.key else { return false };
+        self.hash == owner.hash && (Arc::ptr_eq(key, &owner.key) || **key == *owner.key)
+    }
+}
+
+const fn bit(class: Class) -> u8 {
+    1 << class.index()
+}
+
+const fn only_class(classes: u8) -> Option<usize> {
+    if classes.is_power_of_two() {
+        return Some(classes.trailing_zeros() as usize);
+    }
+    None
+}
