@@ -3,6 +3,7 @@
 //! There is nothing in it yet. Requests that cannot block run on their connection's task; those that wait for a plugin are
 //! tasks of their own, bounded per connection by the server's `waiting-requests-per-connection`.
 
+pub mod fair;
 pub mod isolation;
 pub mod lifetime;
 mod sync;
