@@ -22,7 +22,7 @@ mod slot;
 mod table;
 
 pub use registration::{Observer, Registered, Registration};
-pub use table::{MAX_SLOTS, OVERFLOW_LIMIT, PROBES, RequestTable};
+pub use table::{MAX_SLOTS, OTHER_PLACES, OVERFLOW_LIMIT, PROBES, RequestTable};
 
 use std::fmt;
 use std::time::Duration;

@@ -17,6 +17,10 @@ pub const MAX_SLOTS: usize = 1 << 20;
 /// Slots that are tried near a hash.
 pub const PROBES: usize = 8;
 
+/// Other places that are tried, each with as many slots, when all slots near the hash are taken. Looking at a taken slot is one load, the
+/// overflow set a lock and an allocation.
+pub const OTHER_PLACES: u32 = 3;
+
 /// Most requests in the overflow set of a table, unless another limit is given.
 pub const OVERFLOW_LIMIT: usize = 1 << 16;
 
@@ -140,10 +144,10 @@ impl<T> RequestTable<T> {
         };
         // Between "the request is there" and every mark that says there should be none.
         fence(Ordering::SeqCst);
-        if self.draining.load(Ordering::Acquire) {
-            if let Some(answer) = registration.end(End::Stopped) {
-                return Err(Refused::new(Refusal::Draining, answer));
-            }
+        if self.draining.load(Ordering::Acquire)
+            && let Some(answer) = registration.end(End::Stopped)
+        {
+            return Err(Refused::new(Refusal::Draining, answer));
         }
         let watched_started = deadline.is_some() && self.start_sweeping();
         Ok(Registered {
@@ -239,8 +243,7 @@ impl<T> RequestTable<T> {
         let hash = hash(key);
         self.claim_near(hash).or_else(|| {
             // Many requests with one key, or with keys that hash alike.
-            let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-            self.claim_near(scramble(hash ^ scramble(turn)))
+            (0..OTHER_PLACES).find_map(|_| self.claim_near(scramble(self.turn.fetch_add(1, Ordering::Relaxed))))
         })
     }
 
