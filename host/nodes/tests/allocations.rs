@@ -6,12 +6,13 @@
 #[allow(dead_code, reason = "shared with the other test binary")]
 mod common;
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use backplane_nodes::services::{self, Progress};
+use backplane_nodes::services::{self, Progress, ReadBatch, Until};
 use backplane_nodes::{Limits, Model, ModelBuilder, NodeManager};
 use backplane_types::{
-    AttributeId, BinaryEncode, DataValue, Encoder, NodeId, QualifiedName, ReadValueId, WriteValue, ids,
+    AttributeId, BinaryEncode, DataValue, DecodeLimits, Encoder, NodeId, QualifiedName, ReadValueId, WriteValue, ids,
 };
 use common::{TestManager, World, builder, name, node, now, objects, read_body, read_value, standard};
 
@@ -79,6 +80,87 @@ fn reading_values_the_host_keeps_allocates_nothing() {
     println!("read: {:?} per value", start.elapsed() / rounds / (OPERATIONS + 2));
 }
 
+/// The server's share of Reads that need a manager: what is asked, and how the answers become messages.
+#[test]
+fn a_batch_of_on_demand_reads_allocates_little() {
+    const READS: u32 = 64;
+    let mut steps = builder();
+    for tag in 1..=READS {
+        let text = format!("Machine.Axis{tag}.Position");
+        let double = standard(ids::data_type::DOUBLE);
+        steps
+            .variable(
+                node(&text),
+                objects(),
+                name(&text),
+                tag,
+                double,
+                DataValue::default(),
+                3,
+            )
+            .on_demand(node(&text), 0.0);
+    }
+    let reader = |tags: &[u32]| Ok(tags.iter().map(|tag| DataValue::new(f64::from(*tag))).collect());
+    let manager = TestManager {
+        reader: Some(Box::new(reader)),
+        ..TestManager::default()
+    };
+    let world = World::with(manager, Limits::default(), &steps);
+    let bodies: Vec<Vec<u8>> = (1..=READS)
+        .map(|tag| node(&format!("Machine.Axis{tag}.Position")))
+        .map(|id| read_body(0.0, 2, &[read_value(&id, AttributeId::VALUE, "")]))
+        .collect();
+    let until = Until {
+        mono: world.call.deadline,
+        utc: world.call.deadline_utc,
+    };
+    let snapshot = world.space.snapshot();
+    let mut out = Vec::with_capacity(64 * 1024);
+    let mut together = || {
+        out.clear();
+        let mut batch = ReadBatch::new(
+            Arc::clone(&snapshot),
+            world.call.clone(),
+            world.time,
+            DecodeLimits::DEFAULT,
+        );
+        for body in &bodies {
+            let first = services::read(&snapshot, &world.context(), body, &mut Encoder::new(&mut out));
+            assert_eq!(first, Ok(Progress::MustWait));
+            batch.push(body, until, 1 << 20).unwrap();
+        }
+        let mut asking = batch.ask();
+        let mut answered = 0;
+        while let Some(read) = block_on_here(asking.next()) {
+            asking
+                .answer(read, world.time.mono, &mut Encoder::new(&mut out))
+                .unwrap();
+            answered += 1;
+        }
+        assert_eq!(answered, READS);
+    };
+    let count = allocations(&mut together);
+    assert!(count < u64::from(READS), "{count} allocations");
+    let rounds = 1_000;
+    let start = Instant::now();
+    for _ in 0..rounds {
+        together();
+    }
+    println!(
+        "on demand, together: {:?} and {} allocations per Read",
+        start.elapsed() / rounds / READS,
+        count as f64 / f64::from(READS)
+    );
+}
+
+/// As `block_on`, without a box.
+fn block_on_here<T>(future: impl Future<Output = T>) -> T {
+    match std::pin::pin!(future).poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        std::task::Poll::Ready(value) => value,
+        std::task::Poll::Pending => panic!("the future waits for something"),
+    }
+}
+
 #[test]
 fn writing_scalars_to_cells_allocates_nothing() {
     let world = world();
@@ -144,10 +226,7 @@ fn a_large_model_loads_in_seconds_and_changes_at_once() {
         model = Some(Model::empty().changed(&steps, &space.snapshot()).unwrap());
     });
     let (id, _) = space
-        .attach(
-            std::sync::Arc::new(TestManager::default()) as std::sync::Arc<dyn NodeManager>,
-            model.unwrap(),
-        )
+        .attach(Arc::new(TestManager::default()) as Arc<dyn NodeManager>, model.unwrap())
         .unwrap();
     let loaded = start.elapsed();
     drop(steps);

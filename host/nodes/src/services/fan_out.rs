@@ -6,6 +6,7 @@ use std::task::Poll;
 use backplane_types::{DataValue, Now, StatusCode, Variant};
 
 use crate::manager::{BoxFuture, CallContext, Fault};
+use crate::model::node::{Node, Variable};
 use crate::space::Attached;
 use crate::typing;
 
@@ -48,26 +49,35 @@ pub(super) async fn read_tags(
     max_age: f64,
     now: Now,
 ) -> Vec<DataValue> {
-    let answer = match attached.manager.read(call, tags, max_age).await {
-        Ok(answer) => answer,
-        Err(fault) => {
-            let status = status_of(&fault);
-            return tags.iter().map(|_| without_value(status, now)).collect();
-        }
+    let answer = attached.manager.read(call, tags, max_age).await;
+    let variables = tags
+        .iter()
+        .map(|tag| (*tag, attached.model.tagged(*tag).and_then(Node::variable)));
+    settle(attached, answer, variables, now)
+}
+
+/// Makes what a manager answered one checked value for each variable that it was asked for, in place.
+pub(super) fn settle<'m>(
+    attached: &Attached,
+    answer: Result<Vec<DataValue>, Fault>,
+    asked: impl ExactSizeIterator<Item = (u32, Option<&'m Variable>)>,
+    now: Now,
+) -> Vec<DataValue> {
+    let mut values = match answer {
+        Ok(values) => values,
+        Err(fault) => return vec![without_value(status_of(&fault), now); asked.len()],
     };
-    if answer.len() != tags.len() {
+    if values.len() != asked.len() {
         attached
             .manager
-            .misbehaved(&format!("{} values for {} tags", answer.len(), tags.len()));
+            .misbehaved(&format!("{} values for {} tags", values.len(), asked.len()));
     }
-    let mut answer = answer.into_iter();
-    let mut values = Vec::with_capacity(tags.len());
-    for tag in tags {
-        values.push(match answer.next() {
-            Some(value) => checked(attached, *tag, value, now),
-            None => without_value(StatusCode::BAD_INTERNAL_ERROR, now),
-        });
+    let wanted = asked.len();
+    values.truncate(wanted);
+    for (value, (tag, variable)) in values.iter_mut().zip(asked) {
+        check(attached, tag, variable, value, now);
     }
+    values.resize_with(wanted, || without_value(StatusCode::BAD_INTERNAL_ERROR, now));
     values
 }
 
@@ -79,26 +89,25 @@ fn without_value(status: StatusCode, now: Now) -> DataValue {
     }
 }
 
-fn checked(attached: &Attached, tag: u32, mut value: DataValue, now: Now) -> DataValue {
+fn check(attached: &Attached, tag: u32, variable: Option<&Variable>, value: &mut DataValue, now: Now) {
     value.source_timestamp = value.source_timestamp.or(Some(now.utc));
     value.server_timestamp = Some(now.utc);
     if value.status().is_bad() {
         value.value = Variant::Empty;
-        return value;
+        return;
     }
-    let Some(variable) = attached.model.tagged(tag).and_then(|node| node.variable()) else {
-        return without_value(StatusCode::BAD_NODE_ID_UNKNOWN, now);
+    let Some(variable) = variable else {
+        *value = without_value(StatusCode::BAD_NODE_ID_UNKNOWN, now);
+        return;
     };
-    match typing::fit(value.value, variable.rule, variable.rank, variable.dimensions()) {
-        Ok(fitting) => {
-            value.value = fitting;
-            value
-        }
+    let answered = std::mem::take(&mut value.value);
+    match typing::fit(answered, variable.rule, variable.rank, variable.dimensions()) {
+        Ok(fitting) => value.value = fitting,
         Err(status) => {
             attached.manager.misbehaved(&format!(
                 "the value for tag {tag} is not what the variable declares: {status}"
             ));
-            without_value(StatusCode::BAD_INTERNAL_ERROR, now)
+            *value = without_value(StatusCode::BAD_INTERNAL_ERROR, now);
         }
     }
 }

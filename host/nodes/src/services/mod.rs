@@ -5,13 +5,15 @@
 //! channels or executors.
 //!
 //! Read, Write and Call exist twice. The plain function answers everything that needs no manager; if an operation does, it appends nothing, does
-//! nothing and says [`Progress::MustWait`], and the `_waiting` twin is run on the same body.
+//! nothing and says [`Progress::MustWait`], and the `_waiting` twin is run on the same body. Reads of one caller that must wait are better put
+//! together in a [`ReadBatch`]: each manager is then asked once for all of them.
 
 mod browse;
 mod call;
 mod continuation;
 mod fan_out;
 mod read;
+mod read_batch;
 mod register;
 mod translate;
 mod write;
@@ -22,6 +24,7 @@ pub use browse::{browse, browse_next};
 pub use call::{call, call_waiting};
 pub use continuation::ContinuationPoints;
 pub use read::{read, read_waiting, sample};
+pub use read_batch::{Asking, MAX_BATCHED_READS, MAX_BATCHED_TAGS, MAX_TAGS_PER_CALL, ReadBatch, Until};
 pub use register::{register_nodes, unregister_nodes};
 pub use translate::translate_browse_paths;
 pub use write::{write, write_waiting};

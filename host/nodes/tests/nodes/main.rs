@@ -12,6 +12,7 @@ mod nodeset;
 mod ns0;
 mod random;
 mod read;
+mod read_batch;
 mod rights;
 mod source;
 mod translate;
