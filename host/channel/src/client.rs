@@ -22,7 +22,7 @@ use crate::identity::OwnIdentity;
 use crate::limits::Limits;
 use crate::opening::{decode_body, encode_body};
 use crate::protection::Protection;
-use crate::secure::{Received, Secure};
+use crate::secure::{Continuation, Received, Secure};
 use crate::server::Mark;
 use crate::token::{Role, Token};
 
@@ -68,7 +68,7 @@ pub enum ClientEvent<'a> {
     Acknowledged,
     /// The channel has its first token, or a new one.
     Opened {
-        /// Whether it was open before.
+        /// Whether it was open before, on this connection or on one before it.
         renewed: bool,
     },
     /// A whole message.
@@ -113,6 +113,8 @@ pub struct ClientChannel {
     since: Duration,
     last_request_id: u32,
     pending: Option<Pending>,
+    /// The channel of a connection that is gone, to be asked for on this one, and the monotonic time at which it is over.
+    continuation: Option<(Continuation, Duration)>,
 }
 
 impl ClientChannel {
@@ -146,6 +148,7 @@ impl ClientChannel {
             since: now.mono,
             last_request_id: 0,
             pending: None,
+            continuation: None,
         })
     }
 
@@ -166,6 +169,38 @@ impl ClientChannel {
             self.phase = Phase::Hello;
             self.since = now.mono;
         }
+    }
+
+    /// Goes on with the same channel over a connection that was just made, because the old one broke: appends the Hello; after
+    /// [`ClientEvent::Acknowledged`] call [`open`](Self::open), which asks for the channel, and [`ClientEvent::Opened`] says that it is
+    /// there. Whatever was under way on the old connection is lost: requests without a response have to be sent again. A server that
+    /// does not know the channel, or that wants a new one (since Part 6 1.05, or because the policy is None), answers with an Error message;
+    /// then this channel is over.
+    ///
+    /// # Errors
+    /// BadSecureChannelClosed if there is no channel to go on with: never opened, closed, or its token is over.
+    pub fn reconnect(&mut self, now: Now, out: &mut Vec<u8>) -> Result<(), ChannelError> {
+        let kept = match (&self.phase, self.continuation) {
+            (Phase::Closed(_), _) => None,
+            // An attempt that broke as well has taken numbers of its own.
+            (Phase::Connected(secure), before) => secure
+                .tokens
+                .end()
+                .or(before.map(|(_, end)| end))
+                .map(|end| (secure.continuation(), end)),
+            (Phase::New | Phase::Hello, before) => before,
+        };
+        let Some(kept) = kept.filter(|(_, end)| now.mono < *end) else {
+            return Err(ChannelError::ours(
+                StatusCode::BAD_SECURE_CHANNEL_CLOSED,
+                "no channel to go on with",
+            ));
+        };
+        self.phase = Phase::New;
+        self.pending = None;
+        self.continuation = Some(kept);
+        self.connect(now, out);
+        Ok(())
     }
 
     fn offer(&self) -> TransportSizes {
@@ -220,7 +255,7 @@ impl ClientChannel {
                 ..RequestHeader::default()
             },
             client_protocol_version: PROTOCOL_VERSION,
-            request_type: if secure.tokens.is_empty() {
+            request_type: if secure.channel_id == 0 {
                 SecurityTokenRequestType::ISSUE
             } else {
                 SecurityTokenRequestType::RENEW
@@ -282,7 +317,11 @@ impl ClientChannel {
             (Phase::New, MessageType::ReverseHello) => ClientEvent::ReverseHello(ReverseHello::parse(chunk)?),
             (Phase::Hello, MessageType::Acknowledge) => {
                 let sizes = self.offer().parse_acknowledge(chunk)?;
-                self.phase = Phase::Connected(Box::new(Secure::new(Role::Client, sizes, &self.config.limits)));
+                let mut secure = Secure::new(Role::Client, sizes, &self.config.limits);
+                if let Some((continuation, _)) = self.continuation {
+                    secure.resume(continuation);
+                }
+                self.phase = Phase::Connected(Box::new(secure));
                 self.since = now.mono;
                 ClientEvent::Acknowledged
             }
@@ -323,7 +362,11 @@ impl ClientChannel {
                 "OpenSecureChannel response without a request",
             ));
         };
-        if !secure.incoming.accept(opened.sequence_number) {
+        let follows = match self.continuation.take() {
+            Some(_) => secure.incoming.accept_behind_gap(opened.sequence_number),
+            None => secure.incoming.accept(opened.sequence_number),
+        };
+        if !follows {
             return Err(ChannelError::security(
                 StatusCode::BAD_SEQUENCE_NUMBER_INVALID,
                 "sequence number of OpenSecureChannel out of order",
@@ -331,7 +374,7 @@ impl ClientChannel {
         }
         let response: OpenSecureChannelResponse = decode_body(opened.body(), "not an OpenSecureChannel response")?;
         let token = &response.security_token;
-        let renewed = !secure.tokens.is_empty();
+        let renewed = secure.channel_id != 0;
         if opened.request_id != pending.request_id
             || token.channel_id != header.channel_id
             || (renewed && token.channel_id != secure.channel_id)

@@ -19,6 +19,7 @@ use crate::asymmetric::{AsymmetricHeader, OpenChunk, Opened, Parties, PeerKey};
 use crate::error::ChannelError;
 use crate::identity::{CertificateVerifier, ChannelEvidence, OwnIdentity};
 use crate::protection::Protection;
+use crate::secure::Continuation;
 use crate::server::ServerConfig;
 use crate::token::{Role, Token};
 
@@ -29,6 +30,20 @@ pub(crate) struct Established {
     pub(crate) client_nonce: ByteString,
 }
 
+impl Established {
+    /// # Errors
+    /// BadNonceInvalid if the request repeats the client's last nonce.
+    pub(crate) fn check_nonce(&self, checked: &Checked) -> Result<(), ChannelError> {
+        if !checked.policy.is_none() && self.client_nonce == checked.request.client_nonce {
+            return Err(ChannelError::peer(
+                StatusCode::BAD_NONCE_INVALID,
+                "client nonce used before",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// An OpenSecureChannel request that waits for its RSA work. `run` it where slow work belongs and hand the outcome to
 /// [`ServerChannel::handle_opened`](crate::ServerChannel::handle_opened).
 pub struct OpenWork {
@@ -36,6 +51,8 @@ pub struct OpenWork {
     /// The whole chunk.
     pub(crate) chunk: Vec<u8>,
     pub(crate) established: Option<Established>,
+    /// The channel is one of another connection.
+    pub(crate) elsewhere: bool,
     pub(crate) channel_id: u32,
     pub(crate) token_id: u32,
     /// Sequence number of the response: taken when the request came, so that what is sent meanwhile is numbered behind it.
@@ -52,11 +69,36 @@ pub struct OpenOutcome {
 
 /// A token that can be put to use.
 pub(crate) struct Issued {
-    pub(crate) request_sequence_number: u32,
+    pub(crate) arrival: Arrival,
     pub(crate) token: Token,
     pub(crate) established: Established,
     /// The sealed response.
     pub(crate) response: Vec<u8>,
+}
+
+/// Where the channel of an OpenSecureChannel request lives.
+pub(crate) enum Arrival {
+    /// On the connection of the request, whose number has yet to be checked.
+    Here { sequence_number: u32 },
+    /// It left its own connection for this one; the number of the request is taken.
+    Elsewhere {
+        continuation: Continuation,
+        authenticated: bool,
+    },
+}
+
+/// A request that passed every check but that of its number, and the keys of its token.
+pub(crate) struct Checked {
+    pub(crate) sequence_number: u32,
+    pub(crate) request_id: u32,
+    pub(crate) policy: SecurityPolicy,
+    pub(crate) client: Option<CertificateChain>,
+    /// SenderCertificate as it came; null with the policy None.
+    pub(crate) sender: ByteString,
+    pub(crate) request: OpenSecureChannelRequest,
+    pub(crate) lifetime: Duration,
+    pub(crate) server_nonce: ByteString,
+    protection: Protection,
 }
 
 impl OpenOutcome {
@@ -93,7 +135,8 @@ impl OpenWork {
     }
 
     /// Checks the certificate, decrypts and verifies the request, derives the keys and seals the response. With a policy other than None
-    /// this costs two operations with the private key: a few milliseconds.
+    /// this costs two operations with the private key: a few milliseconds. For a channel of another connection
+    /// ([`reattaches`](Self::reattaches)) the outcome is a refusal, BadTcpSecureChannelUnknown, and costs nothing.
     pub fn run(self, own: &OwnIdentity, verifier: &dyn CertificateVerifier, random: &mut dyn Random) -> OpenOutcome {
         OpenOutcome {
             result: self.open(own, verifier, random).map(Box::new),
@@ -106,43 +149,94 @@ impl OpenWork {
         verifier: &dyn CertificateVerifier,
         random: &mut dyn Random,
     ) -> Result<Issued, ChannelError> {
+        if self.elsewhere {
+            return Err(ChannelError::peer(
+                StatusCode::BAD_TCP_SECURE_CHANNEL_UNKNOWN,
+                "OpenSecureChannel for a channel that is not known",
+            ));
+        }
+        let known = self.established.as_ref();
+        let checked = self.check(known.map(|known| &*known.evidence), own, verifier, random)?;
+        if let Some(known) = known {
+            known.check_nonce(&checked)?;
+        }
+        let evidence = match known {
+            Some(known) => Arc::clone(&known.evidence),
+            None => self.evidence(&checked, own),
+        };
+        let arrival = Arrival::Here {
+            sequence_number: checked.sequence_number,
+        };
+        self.issue(checked, evidence, arrival, self.sequence_number, own, random)
+    }
+
+    /// # Errors
+    /// As [`AsymmetricHeader::parse`].
+    pub(crate) fn policy(&self) -> Result<SecurityPolicy, ChannelError> {
+        AsymmetricHeader::parse(&self.chunk, self.config.limits.max_sender_certificate).map(|header| header.policy)
+    }
+
+    /// Everything that can be checked without the channel itself; `known` is what is known of it, if it is open already.
+    pub(crate) fn check(
+        &self,
+        known: Option<&ChannelEvidence>,
+        own: &OwnIdentity,
+        verifier: &dyn CertificateVerifier,
+        random: &mut dyn Random,
+    ) -> Result<Checked, ChannelError> {
         let header = AsymmetricHeader::parse(&self.chunk, self.config.limits.max_sender_certificate)?;
         let client = if header.policy.is_none() {
             None
         } else {
-            Some(self.client(&header, own, verifier)?)
+            Some(self.client(&header, known, own, verifier)?)
         };
-        let parties = match &client {
-            Some(client) => Some(Parties {
-                own,
-                peer: PeerKey::of(client)?,
-            }),
-            None => None,
-        };
+        let parties = parties(own, client.as_ref())?;
         let opened = Opened::open(&self.chunk, &header, parties, random)?;
         let request = decode_request(opened.body())?;
-        self.check_request(header.policy, &request)?;
-        let lifetime = self.config.limits.revise_lifetime(request.requested_lifetime);
+        self.check_request(header.policy, &request, known)?;
         let (server_nonce, protection) = self.keys(header.policy, &request, random)?;
-        let response = OpenChunk {
-            policy: header.policy,
-            channel_id: self.channel_id,
-            sequence_number: self.sequence_number,
+        Ok(Checked {
+            sequence_number: opened.sequence_number,
             request_id: opened.request_id,
-            body: &self.response(&request, lifetime, server_nonce),
+            policy: header.policy,
+            sender: client.as_ref().and(header.sender_certificate).into(),
+            client,
+            lifetime: self.config.limits.revise_lifetime(request.requested_lifetime),
+            request,
+            server_nonce,
+            protection,
+        })
+    }
+
+    /// Seals the response under `sequence_number` and makes the token.
+    pub(crate) fn issue(
+        &self,
+        checked: Checked,
+        evidence: Arc<ChannelEvidence>,
+        arrival: Arrival,
+        sequence_number: u32,
+        own: &OwnIdentity,
+        random: &mut dyn Random,
+    ) -> Result<Issued, ChannelError> {
+        let response = OpenChunk {
+            policy: checked.policy,
+            channel_id: self.channel_id,
+            sequence_number,
+            request_id: checked.request_id,
+            body: &self.response(&checked),
         }
-        .seal(parties, random, self.send_chunk)?;
+        .seal(parties(own, checked.client.as_ref())?, random, self.send_chunk)?;
         Ok(Issued {
-            request_sequence_number: opened.sequence_number,
+            arrival,
             token: Token {
                 id: self.token_id,
                 created: self.now.mono,
-                lifetime,
-                protection,
+                lifetime: checked.lifetime,
+                protection: checked.protection,
             },
             established: Established {
-                evidence: self.evidence(&header, &request, client.as_ref(), own),
-                client_nonce: request.client_nonce,
+                evidence,
+                client_nonce: checked.request.client_nonce,
             },
             response,
         })
@@ -152,6 +246,7 @@ impl OpenWork {
     fn client(
         &self,
         header: &AsymmetricHeader<'_>,
+        known: Option<&ChannelEvidence>,
         own: &OwnIdentity,
         verifier: &dyn CertificateVerifier,
     ) -> Result<CertificateChain, ChannelError> {
@@ -162,8 +257,8 @@ impl OpenWork {
             ));
         }
         let certificate = header.sender_certificate.unwrap_or_default();
-        if let Some(established) = &self.established
-            && established.evidence.client_certificate_chain.as_slice() != Some(certificate)
+        if let Some(known) = known
+            && known.client_certificate_chain.as_slice() != Some(certificate)
         {
             return Err(ChannelError::security(
                 StatusCode::BAD_CERTIFICATE_INVALID,
@@ -190,8 +285,13 @@ impl OpenWork {
         Ok(chain)
     }
 
-    fn check_request(&self, policy: SecurityPolicy, request: &OpenSecureChannelRequest) -> Result<(), ChannelError> {
-        match (request.request_type, &self.established) {
+    fn check_request(
+        &self,
+        policy: SecurityPolicy,
+        request: &OpenSecureChannelRequest,
+        known: Option<&ChannelEvidence>,
+    ) -> Result<(), ChannelError> {
+        match (request.request_type, known) {
             (SecurityTokenRequestType::ISSUE, None) | (SecurityTokenRequestType::RENEW, Some(_)) => {}
             (SecurityTokenRequestType::RENEW, None) => {
                 return Err(ChannelError::peer(
@@ -222,19 +322,11 @@ impl OpenWork {
                 "length of the client's nonce",
             ));
         }
-        if let Some(established) = &self.established {
-            if established.evidence.mode != request.security_mode {
-                return Err(ChannelError::peer(
-                    StatusCode::BAD_SECURITY_MODE_REJECTED,
-                    "renewal with another security mode",
-                ));
-            }
-            if established.client_nonce == request.client_nonce {
-                return Err(ChannelError::peer(
-                    StatusCode::BAD_NONCE_INVALID,
-                    "client nonce used before",
-                ));
-            }
+        if known.is_some_and(|known| known.mode != request.security_mode) {
+            return Err(ChannelError::peer(
+                StatusCode::BAD_SECURITY_MODE_REJECTED,
+                "renewal with another security mode",
+            ));
         }
         Ok(())
     }
@@ -261,11 +353,11 @@ impl OpenWork {
         Ok((ByteString::from(server_nonce), protection))
     }
 
-    fn response(&self, request: &OpenSecureChannelRequest, lifetime: Duration, server_nonce: ByteString) -> Vec<u8> {
+    fn response(&self, checked: &Checked) -> Vec<u8> {
         let response = OpenSecureChannelResponse {
             response_header: ResponseHeader {
                 timestamp: self.now.utc,
-                request_handle: request.request_header.request_handle,
+                request_handle: checked.request.request_header.request_handle,
                 ..ResponseHeader::default()
             },
             server_protocol_version: 0,
@@ -273,29 +365,21 @@ impl OpenWork {
                 channel_id: self.channel_id,
                 token_id: self.token_id,
                 created_at: self.now.utc,
-                revised_lifetime: u32::try_from(lifetime.as_millis()).unwrap_or(u32::MAX),
+                revised_lifetime: u32::try_from(checked.lifetime.as_millis()).unwrap_or(u32::MAX),
             },
-            server_nonce,
+            server_nonce: checked.server_nonce.clone(),
         };
         encode_body(&response)
     }
 
-    fn evidence(
-        &self,
-        header: &AsymmetricHeader<'_>,
-        request: &OpenSecureChannelRequest,
-        client: Option<&CertificateChain>,
-        own: &OwnIdentity,
-    ) -> Arc<ChannelEvidence> {
-        if let Some(established) = &self.established {
-            return Arc::clone(&established.evidence);
-        }
+    fn evidence(&self, checked: &Checked, own: &OwnIdentity) -> Arc<ChannelEvidence> {
+        let client = checked.client.as_ref();
         Arc::new(ChannelEvidence {
             channel_id: self.channel_id,
-            policy: header.policy,
-            mode: request.security_mode,
+            policy: checked.policy,
+            mode: checked.request.security_mode,
             client_certificate: client.map(|client| client.leaf().der()).into(),
-            client_certificate_chain: client.and(header.sender_certificate).into(),
+            client_certificate_chain: checked.sender.clone(),
             server_certificate: if client.is_some() {
                 own.certificate().clone()
             } else {
@@ -305,6 +389,21 @@ impl OpenWork {
             endpoint_url: self.endpoint_url.clone(),
         })
     }
+}
+
+/// Both ends of a secured exchange; nothing with the policy None.
+fn parties<'a>(
+    own: &'a OwnIdentity,
+    client: Option<&'a CertificateChain>,
+) -> Result<Option<Parties<'a>>, ChannelError> {
+    client
+        .map(|client| {
+            Ok(Parties {
+                own,
+                peer: PeerKey::of(client)?,
+            })
+        })
+        .transpose()
 }
 
 /// Type id and structure, as every message body begins.

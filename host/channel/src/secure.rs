@@ -31,6 +31,14 @@ pub(crate) enum Received<'a> {
     Close,
 }
 
+/// What of a channel outlives its connection. Keys are not among it: nothing is sealed or opened until there is a new token.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Continuation {
+    pub(crate) channel_id: u32,
+    pub(crate) incoming: Incoming,
+    pub(crate) outgoing: Outgoing,
+}
+
 /// See the module.
 pub(crate) struct Secure {
     pub(crate) channel_id: u32,
@@ -73,6 +81,22 @@ impl Secure {
             size: to_usize(limits.max_message_size),
             chunks: to_usize(limits.max_chunk_count),
         }
+    }
+
+    /// What goes on elsewhere when this connection is over.
+    pub(crate) fn continuation(&self) -> Continuation {
+        Continuation {
+            channel_id: self.channel_id,
+            incoming: self.incoming,
+            outgoing: self.outgoing,
+        }
+    }
+
+    /// Goes on with a channel of another connection, on one that has seen nothing but a Hello.
+    pub(crate) fn resume(&mut self, continuation: Continuation) {
+        self.channel_id = continuation.channel_id;
+        self.incoming = continuation.incoming;
+        self.outgoing = continuation.outgoing;
     }
 
     pub(crate) fn is_open(&self) -> bool {

@@ -29,6 +29,11 @@ impl Outgoing {
     pub(crate) fn set_last(&mut self, last: u32) {
         self.last = last;
     }
+
+    #[cfg(test)]
+    pub(crate) fn last(self) -> u32 {
+        self.last
+    }
 }
 
 /// Numbers of what the peer sends.
@@ -50,9 +55,30 @@ impl Incoming {
         good
     }
 
+    /// Takes the number of the first chunk on a new connection: chunks sent on the old one may be lost, so there may be a gap, but no
+    /// number comes again.
+    pub(crate) fn accept_behind_gap(&mut self, number: u32) -> bool {
+        let good = self.is_behind(number);
+        if good {
+            self.last = Some(number);
+        }
+        good
+    }
+
+    /// Whether a chunk with this number was sent later than the last one taken.
+    pub(crate) fn is_behind(&self, number: u32) -> bool {
+        self.last
+            .is_none_or(|last| number > last || (last > WRAP_ABOVE && number < WRAP_BELOW))
+    }
+
     #[cfg(test)]
     pub(crate) fn set_last(&mut self, last: u32) {
         self.last = Some(last);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn last(self) -> Option<u32> {
+        self.last
     }
 }
 
@@ -89,6 +115,28 @@ mod tests {
         let mut incoming = Incoming::default();
         incoming.set_last(u32::MAX);
         assert!(incoming.accept(0));
+    }
+
+    #[test]
+    fn a_new_connection_may_skip_numbers_but_repeats_none() {
+        for (last, number, good) in [
+            (7, 8, true),
+            (7, 1_000, true),
+            (7, 7, false),
+            (7, 6, false),
+            (7, 0, false),
+            (4_294_966_271, 1, false),
+            (4_294_966_272, 1, true),
+            (4_294_966_272, 1_024, false),
+            (u32::MAX, 1_023, true),
+            (u32::MAX, u32::MAX, false),
+        ] {
+            let mut incoming = Incoming::default();
+            incoming.set_last(last);
+            assert_eq!(incoming.is_behind(number), good, "{number} behind {last}");
+            assert_eq!(incoming.accept_behind_gap(number), good, "{number} behind {last}");
+            assert!(incoming.accept(if good { number + 1 } else { last.wrapping_add(1) }));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod chunks;
 mod hello;
 mod opening;
+mod reattach;
 mod renewal;
 mod sending;
 mod splits;

@@ -184,7 +184,7 @@ fn a_flood_of_renewals_keeps_three_tokens() {
     wire.echo(b"still there");
 }
 
-fn renewal(wire: &mut Wire, policy: SecurityPolicy, change: impl FnOnce(&mut Change)) -> Vec<u8> {
+pub(super) fn renewal(wire: &mut Wire, policy: SecurityPolicy, change: impl FnOnce(&mut Change)) -> Vec<u8> {
     let mut change_made = Change {
         policy,
         own: client_identity(),
@@ -218,10 +218,10 @@ fn renewal(wire: &mut Wire, policy: SecurityPolicy, change: impl FnOnce(&mut Cha
     .unwrap()
 }
 
-struct Change {
+pub(super) struct Change {
     policy: SecurityPolicy,
     own: std::sync::Arc<crate::OwnIdentity>,
-    request: OpenSecureChannelRequest,
+    pub(super) request: OpenSecureChannelRequest,
 }
 
 #[test]

@@ -17,9 +17,12 @@ use crate::header::{CHUNK_HEADER, MESSAGE_HEADER, MessageHeader, MessageType};
 use crate::hello::{Hello, MAX_HELLO, Negotiated, encode_error};
 use crate::identity::ChannelEvidence;
 use crate::limits::Limits;
-use crate::opening::{Established, OpenOutcome, OpenWork};
+use crate::opening::{Arrival, Established, OpenOutcome, OpenWork};
 use crate::secure::{Received, Secure};
 use crate::token::Role;
+
+mod deadlines;
+mod reattach;
 
 /// What all channels of a server have in common.
 #[derive(Clone, Debug)]
@@ -106,7 +109,8 @@ pub enum Event<'a> {
         /// The client's words; null if there were none or too many.
         reason: UaString,
     },
-    /// A channel is to be opened or renewed: run the work and hand its outcome in. Until then no input is taken.
+    /// A channel is to be opened or renewed: run the work and hand its outcome in. Until then no input is taken. It may also be a channel
+    /// of another connection that is to go on here: see [`OpenWork::reattaches`].
     Open(Box<OpenWork>),
     /// The outcome of the last [`Event::Open`] is still awaited: do not read.
     Opening,
@@ -121,6 +125,8 @@ pub enum Opened {
     Issued,
     /// The channel has a new token.
     Renewed,
+    /// The channel came from another connection and goes on here with a new token. See [`DetachedChannel`](crate::DetachedChannel).
+    Reattached,
 }
 
 /// Where a message begins in an output buffer, with 24 bytes reserved for its header.
@@ -191,6 +197,8 @@ pub struct ServerChannel {
     established: Option<Established>,
     /// When a chunk was first seen in part.
     partial_since: Option<Duration>,
+    /// Whether a session was activated on the channel.
+    authenticated: bool,
 }
 
 impl ServerChannel {
@@ -206,6 +214,7 @@ impl ServerChannel {
             opening: None,
             established: None,
             partial_since: None,
+            authenticated: false,
         }
     }
 
@@ -292,7 +301,12 @@ impl ServerChannel {
         let Phase::Connected(secure) = &mut self.phase else {
             return Err(ChannelError::ours(StatusCode::BAD_INVALID_STATE, "no connection"));
         };
-        if header.channel_id != secure.channel_id {
+        // A channel that lives on another connection may be brought here, as the first thing on this one.
+        let elsewhere = match (&self.established, header.channel_id) {
+            (None, id) if id != 0 => Some(id),
+            _ => None,
+        };
+        if elsewhere.is_none() && header.channel_id != secure.channel_id {
             return Err(ChannelError::peer(
                 StatusCode::BAD_TCP_SECURE_CHANNEL_UNKNOWN,
                 "OpenSecureChannel for a channel that is not this one",
@@ -308,21 +322,31 @@ impl ServerChannel {
                 "security policy not allowed",
             ));
         }
+        if elsewhere.is_some() && header.policy.is_none() {
+            // Nothing proves that it is the same client.
+            return Err(ChannelError::peer(
+                StatusCode::BAD_SECURE_CHANNEL_ID_INVALID,
+                "a channel without security stays on its connection",
+            )
+            .with_wire(StatusCode::BAD_TCP_SECURE_CHANNEL_UNKNOWN));
+        }
         self.opening = Some(Opening {
             since: now.mono,
             held: Vec::new(),
         });
-        let channel_id = self
-            .established
-            .as_ref()
-            .map_or_else(|| self.ids.channel(), |known| known.evidence.channel_id);
+        let channel_id = elsewhere.unwrap_or_else(|| match &self.established {
+            Some(known) => known.evidence.channel_id,
+            None => self.ids.channel(),
+        });
         Ok(OpenWork {
             config: Arc::clone(&self.config),
             chunk: chunk.to_vec(),
             established: self.established.clone(),
+            elsewhere: elsewhere.is_some(),
             channel_id,
             token_id: self.ids.token(),
-            sequence_number: secure.outgoing.next(),
+            // One that comes from elsewhere brings its numbers along.
+            sequence_number: if elsewhere.is_some() { 0 } else { secure.outgoing.next() },
             send_chunk: secure.sizes.send_chunk,
             endpoint_url: self.endpoint_url.clone(),
             now,
@@ -364,19 +388,39 @@ impl ServerChannel {
                     "no channel is being opened",
                 ));
             };
-            if !secure.incoming.accept(issued.request_sequence_number) {
-                return Err(ChannelError::security(
-                    StatusCode::BAD_SEQUENCE_NUMBER_INVALID,
-                    "sequence number of OpenSecureChannel out of order",
-                ));
-            }
-            secure.channel_id = issued.established.evidence.channel_id;
+            let opened = match issued.arrival {
+                Arrival::Here { sequence_number } => {
+                    if !secure.incoming.accept(sequence_number) {
+                        return Err(ChannelError::security(
+                            StatusCode::BAD_SEQUENCE_NUMBER_INVALID,
+                            "sequence number of OpenSecureChannel out of order",
+                        ));
+                    }
+                    secure.channel_id = issued.established.evidence.channel_id;
+                    if self.established.is_some() {
+                        Opened::Renewed
+                    } else {
+                        Opened::Issued
+                    }
+                }
+                Arrival::Elsewhere {
+                    continuation,
+                    authenticated,
+                } => {
+                    secure.resume(continuation);
+                    if authenticated {
+                        self.authenticated = true;
+                        secure.assembler.set_limits(Secure::full_limits(&self.config.limits));
+                    }
+                    Opened::Reattached
+                }
+            };
             secure.tokens.add(issued.token);
             out.extend_from_slice(&issued.response);
             out.extend_from_slice(&opening.held);
-            let renewed = self.established.replace(issued.established).is_some();
+            self.established = Some(issued.established);
             self.since = now.mono;
-            Ok(if renewed { Opened::Renewed } else { Opened::Issued })
+            Ok(opened)
         });
         result.map_err(|error| self.fail(error, out))
     }
@@ -423,6 +467,12 @@ impl ServerChannel {
         Ok(())
     }
 
+    /// Another connection of the same server.
+    #[cfg(test)]
+    pub(crate) fn sibling(&self, now: Now) -> Self {
+        Self::new(Arc::clone(&self.config), Arc::clone(&self.ids), now)
+    }
+
     #[cfg(test)]
     pub(crate) fn secure(&mut self) -> &mut Secure {
         match &mut self.phase {
@@ -440,6 +490,7 @@ impl ServerChannel {
 
     /// Lets the client send messages up to the acknowledged limits: a session was activated on this channel.
     pub fn set_limits_authenticated(&mut self) {
+        self.authenticated = true;
         if let Phase::Connected(secure) = &mut self.phase {
             secure.assembler.set_limits(Secure::full_limits(&self.config.limits));
         }
@@ -473,66 +524,6 @@ impl ServerChannel {
     #[must_use]
     pub fn is_open(&self) -> bool {
         matches!(&self.phase, Phase::Connected(secure) if secure.is_open())
-    }
-
-    /// The monotonic time by which [`Self::handle_timeout`] has to be called if nothing else happens.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Duration> {
-        let limits = &self.config.limits;
-        match &self.phase {
-            Phase::Closed(_) => None,
-            Phase::Hello => Some(self.since.saturating_add(limits.hello_timeout)),
-            Phase::Connected(secure) => [
-                self.open_deadline(),
-                secure.tokens.end(),
-                self.message_start()
-                    .map(|since| since.saturating_add(limits.message_timeout)),
-            ]
-            .into_iter()
-            .flatten()
-            .min(),
-        }
-    }
-
-    fn open_deadline(&self) -> Option<Duration> {
-        let since = match &self.opening {
-            Some(opening) => opening.since,
-            None if self.established.is_none() => self.since,
-            None => return None,
-        };
-        Some(since.saturating_add(self.config.limits.open_timeout))
-    }
-
-    /// When the message began of which not everything has come. Not asked while this end itself does not read.
-    fn message_start(&self) -> Option<Duration> {
-        let assembling = match &self.phase {
-            Phase::Connected(secure) => secure.assembler.since(),
-            _ => None,
-        };
-        match (assembling, self.partial_since) {
-            _ if self.opening.is_some() => None,
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-
-    /// Closes the channel if a deadline has passed; an Error message is appended to `out` then.
-    pub fn handle_timeout(&mut self, now: Now, out: &mut Vec<u8>) -> Option<Closed> {
-        if self.poll_timeout().is_none_or(|deadline| now.mono < deadline) {
-            return None;
-        }
-        let error = match &self.phase {
-            Phase::Connected(secure) if secure.tokens.end().is_some_and(|end| end <= now.mono) => ChannelError::peer(
-                StatusCode::BAD_SECURE_CHANNEL_CLOSED,
-                "the token expired without renewal",
-            ),
-            Phase::Hello => ChannelError::peer(StatusCode::BAD_TIMEOUT, "no Hello in time"),
-            _ if self.open_deadline().is_some_and(|deadline| deadline <= now.mono) => {
-                ChannelError::peer(StatusCode::BAD_TIMEOUT, "the channel was not opened in time")
-            }
-            _ => ChannelError::peer(StatusCode::BAD_TIMEOUT, "a message was not finished in time"),
-        };
-        Some(self.fail(error, out))
     }
 
     /// Ends the channel from this side; an Error message with `status` is appended to `out`.
