@@ -14,6 +14,7 @@ use cap_std::fs::Dir;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::classifier::Classifier;
 use crate::component::{self, Inspection, Prepared, plugin_name};
 use crate::counters::{Counters, Metrics};
 use crate::engine::{EngineError, EngineOptions, PluginEngine};
@@ -89,6 +90,7 @@ struct Inner {
     options: PluginOptions,
     space: Arc<AddressSpace>,
     clock: Clock,
+    classifier: Classifier,
     plugins: Mutex<BTreeMap<Arc<str>, Entry>>,
     /// One load after the other: compiling is heavy.
     loading: tokio::sync::Mutex<()>,
@@ -126,6 +128,7 @@ impl PluginHost {
             options,
             space,
             clock,
+            classifier: Classifier::new(),
             plugins: Mutex::new(BTreeMap::new()),
             loading: tokio::sync::Mutex::new(()),
         };
@@ -319,6 +322,12 @@ impl PluginHost {
             name: name.into(),
             reason,
         })
+    }
+
+    /// The classifiers among the plugins, as one that can be asked. It follows what is loaded, reloaded and unloaded.
+    #[must_use]
+    pub fn classifier(&self) -> Classifier {
+        self.inner.classifier.clone()
     }
 
     /// Every plugin, by name.

@@ -69,7 +69,7 @@ macro_rules! guarded {
         arm(&mut $self.store, $self.engine.ticks(deadline.cpu));
         $self.shared.counters.calls.one();
         let outcome = timeout(deadline.wall, $facet.$call(&mut $self.store $(, $argument)*)).await;
-        $self.store.data_mut().call = None;
+        $self.store.data_mut().end_call();
         settle($what, deadline, outcome, &$self.store)
     }};
 }

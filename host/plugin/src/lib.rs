@@ -10,10 +10,12 @@
 mod actor;
 mod bindings;
 mod change;
+mod classifier;
 mod component;
 mod convert;
 mod counters;
 mod engine;
+mod evidence;
 mod host;
 mod hosts;
 mod instance;
@@ -30,9 +32,11 @@ mod supervisor;
 mod timers;
 mod watch;
 
+pub use classifier::{Classifier, ClassifyError, Standing, Verdict};
 pub use component::{FacetInfo, Inspection, PluginKind};
 pub use counters::Counts;
 pub use engine::{EngineError, EngineOptions};
+pub use evidence::{ClientCertificate, PeerEvidence, SessionEvidence};
 pub use host::{LoadError, PluginHost, PluginOptions, inspect};
 pub use limits::{Deadline, LimitOverrides, Limits};
 pub use restart::RestartPolicy;

@@ -14,6 +14,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use crate::convert::Namespaces;
 use crate::counters::{Counters, Metrics};
+use crate::evidence::PeerEvidence;
 use crate::limits::Limits;
 use crate::log::LogGate;
 use crate::sizes::Sizes;
@@ -77,6 +78,8 @@ pub(crate) struct State {
     pub(crate) timers: Timers,
     pub(crate) sizes: Sizes,
     pub(crate) call: Option<RunningCall>,
+    /// The question a classifier is answering, by the number of the call.
+    pub(crate) peer: Option<(u32, Arc<PeerEvidence>)>,
     last_call: u32,
     pub(crate) open_changes: usize,
 }
@@ -121,6 +124,7 @@ impl State {
             timers,
             sizes,
             call: None,
+            peer: None,
             last_call: 0,
             open_changes: 0,
         };
@@ -154,19 +158,34 @@ impl State {
             .ok_or_else(|| "the table of namespaces is full".to_owned())
     }
 
-    /// Begins a call that is made for a client, and gives it a number. Numbers stay below 2^31: some guests get larger ones wrong.
-    pub(crate) fn begin_call(&mut self, context: CallContext, cancelled: Arc<AtomicBool>) -> u32 {
+    /// The next number of a call. Numbers stay below 2^31: some guests get larger ones wrong.
+    fn number_call(&mut self) -> u32 {
         self.last_call = if self.last_call >= i32::MAX.unsigned_abs() {
             1
         } else {
             self.last_call + 1
         };
-        self.call = Some(RunningCall {
-            id: self.last_call,
-            context,
-            cancelled,
-        });
         self.last_call
+    }
+
+    /// Begins a call that is made for a client, and gives it a number.
+    pub(crate) fn begin_call(&mut self, context: CallContext, cancelled: Arc<AtomicBool>) -> u32 {
+        let id = self.number_call();
+        self.call = Some(RunningCall { id, context, cancelled });
+        id
+    }
+
+    /// Begins a question to a classifier, and gives it a number.
+    pub(crate) fn begin_question(&mut self, evidence: Arc<PeerEvidence>) -> u32 {
+        let id = self.number_call();
+        self.peer = Some((id, evidence));
+        id
+    }
+
+    /// Nothing runs any more that could ask about its caller.
+    pub(crate) fn end_call(&mut self) {
+        self.call = None;
+        self.peer = None;
     }
 
     /// The running call, if `id` names it.
