@@ -14,9 +14,9 @@ mod test_support;
 pub use random::{RandomSource, RandomUnavailable};
 pub use sessions::{
     Activated, ActivationCheck, CancelTable, ChannelId, ChannelInfo, CloseReason, CreatedSession, Identity,
-    IdentityKind, LimitsError, LoginThrottle, RequestGuard, SERVER_NONCE_LENGTH, SessionClosed, SessionHandle,
-    SessionLimits, SessionParameters, SessionSnapshot, Sessions, TOKEN_LENGTH, ThrottleLimits, ValidatedSession,
-    VerifiedUser,
+    IdentityKind, LimitsError, LoginThrottle, NotValidated, RequestGuard, SERVER_NONCE_LENGTH, SessionBinding,
+    SessionClosed, SessionHandle, SessionIndex, SessionLimits, SessionParameters, SessionSnapshot, Sessions, Standing,
+    TOKEN_LENGTH, ThrottleLimits, ValidatedSession, VerifiedUser,
 };
 pub use subscriptions::{
     Counters, ItemKey, ItemTraits, Limits, MonitoredItemInfo, PublishMessage, PublishReply, PublishRequest,

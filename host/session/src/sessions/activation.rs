@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use backplane_types::{ByteString, NodeId, Now, StatusCode, UaString};
 
-use super::handle::Token;
+use super::token::Token;
 use super::{ChannelInfo, Identity, SessionHandle, SessionSnapshot, Sessions};
 use crate::random::RandomSource;
 
@@ -144,6 +144,7 @@ impl<R: RandomSource> Sessions<R> {
         entry.handle.touch(now);
         if let Some(order) = entry.unactivated.take() {
             self.unactivated.remove(&order);
+            self.unactivated_on.remove(&(entry.channel.id, order));
             self.deadlines.remove(&(entry.deadline, check.token));
             entry.deadline = now.mono.saturating_add(entry.handle.timeout());
             self.deadlines.insert((entry.deadline, check.token));

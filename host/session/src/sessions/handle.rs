@@ -3,6 +3,7 @@
 //! A connection keeps the [`ValidatedSession`] it used last. As long as its generation is the handle's, nothing about the session has
 //! changed and no lock or map is touched. This module must not know the table, nor how identities are verified.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,11 +11,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use backplane_types::{ByteString, DateTime, Identifier, MessageSecurityMode, NodeId, Now, StatusCode, UaString};
 
-/// Length of an authentication token in bytes.
-pub const TOKEN_LENGTH: usize = 32;
-
-/// The random bytes of an authentication token.
-pub(crate) type Token = [u8; TOKEN_LENGTH];
+use super::token::Token;
 
 const NOT_ACTIVATED: u64 = 0;
 const CLOSED: u64 = u64::MAX;
@@ -99,7 +96,6 @@ pub struct SessionSnapshot {
 }
 
 /// A session, shared by the table, connections and running requests.
-#[derive(Debug)]
 pub struct SessionHandle {
     pub(crate) token: Token,
     session_id: NodeId,
@@ -108,6 +104,7 @@ pub struct SessionHandle {
     parameters: SessionParameters,
     timeout: Duration,
     created: DateTime,
+    created_on: ChannelId,
     generation: AtomicU64,
     last_activity: AtomicU64,
     outstanding: AtomicU32,
@@ -117,6 +114,7 @@ pub struct SessionHandle {
 impl SessionHandle {
     pub(crate) fn new(
         now: Now,
+        created_on: ChannelId,
         token: Token,
         session_id: NodeId,
         number: u32,
@@ -129,11 +127,12 @@ impl SessionHandle {
             number,
             authentication_token: NodeId {
                 namespace: 0,
-                identifier: Identifier::Opaque(ByteString::from(&token)),
+                identifier: Identifier::Opaque(ByteString::from(token.bytes())),
             },
             parameters,
             timeout,
             created: now.utc,
+            created_on,
             generation: AtomicU64::new(NOT_ACTIVATED),
             last_activity: AtomicU64::new(nanos(now.mono)),
             outstanding: AtomicU32::new(0),
@@ -162,7 +161,7 @@ impl SessionHandle {
     /// The token's bytes, to compare with a borrowed request header.
     #[must_use]
     pub fn token_bytes(&self) -> &[u8] {
-        &self.token
+        self.token.bytes()
     }
 
     /// What CreateSession asked for.
@@ -181,6 +180,12 @@ impl SessionHandle {
     #[must_use]
     pub fn created(&self) -> DateTime {
         self.created
+    }
+
+    /// The channel of CreateSession: until the first activation the only one that may use the session.
+    #[must_use]
+    pub fn created_on(&self) -> ChannelId {
+        self.created_on
     }
 
     /// Generation of the current activation: 0 before the first, the largest number once the session is closed.
@@ -254,6 +259,18 @@ impl SessionHandle {
     }
 }
 
+impl fmt::Debug for SessionHandle {
+    /// Without the authentication token, which is a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionHandle")
+            .field("session_id", &self.session_id)
+            .field("timeout", &self.timeout)
+            .field("generation", &self.generation())
+            .field("outstanding", &self.outstanding())
+            .finish_non_exhaustive()
+    }
+}
+
 /// Counts one outstanding request of a session while it lives.
 #[derive(Debug)]
 pub struct RequestGuard {
@@ -309,18 +326,10 @@ impl ValidatedSession {
     #[must_use]
     #[inline]
     pub fn is_current(&self, token: &[u8]) -> bool {
-        self.handle.generation() == self.snapshot.generation && self.handle.token == token
+        self.handle.generation() == self.snapshot.generation && Token::from_bytes(token) == Some(self.handle.token)
     }
 }
 
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The token bytes of an authentication token as a client sends it; none when it cannot be one of ours.
-pub(crate) fn token_of(authentication_token: &NodeId) -> Option<Token> {
-    match &authentication_token.identifier {
-        Identifier::Opaque(bytes) if authentication_token.namespace == 0 => bytes.bytes().try_into().ok(),
-        _ => None,
-    }
 }

@@ -2,13 +2,17 @@
 //!
 //! It owns what a session is; it must not know sockets, certificates beyond comparing their bytes, passwords, or subscriptions. Verifying
 //! signatures and user tokens is an effect between [`Sessions::begin_activate`] and [`Sessions::complete_activate`]. The table is locked
-//! only for create, activate and close; requests work with a [`ValidatedSession`] that their connection keeps.
+//! only for create, activate and close; requests work with a [`ValidatedSession`] that their connection keeps, or find one by the
+//! [`SessionIndex`] that the table maintains and everybody shares.
 
 mod activation;
+mod binding;
 mod cancel;
 mod handle;
+mod index;
 mod limits;
 mod throttle;
+mod token;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,16 +21,19 @@ use std::time::Duration;
 use backplane_types::{ByteString, MessageSecurityMode, NodeId, Now, StatusCode};
 
 pub use activation::{Activated, ActivationCheck, VerifiedUser};
+pub use binding::{SessionBinding, Standing};
 pub use cancel::CancelTable;
 pub use handle::{
     ChannelId, ChannelInfo, Identity, IdentityKind, RequestGuard, SessionHandle, SessionParameters, SessionSnapshot,
-    TOKEN_LENGTH, ValidatedSession,
+    ValidatedSession,
 };
+pub use index::{NotValidated, SessionIndex};
 pub use limits::{LimitsError, SERVER_NONCE_LENGTH, SessionLimits};
 pub use throttle::{LoginThrottle, ThrottleLimits};
+pub use token::TOKEN_LENGTH;
 
 use crate::random::{RandomSource, RandomUnavailable};
-use handle::{Token, token_of};
+use token::Token;
 
 /// Namespace index of the server's own namespace, in which session ids live.
 const SERVER_NAMESPACE: u16 = 1;
@@ -87,10 +94,14 @@ pub struct Sessions<R> {
     limits: SessionLimits,
     random: R,
     by_token: HashMap<Token, Entry>,
+    /// The same sessions, for those who do not have the table.
+    index: Arc<SessionIndex>,
     /// Deadlines in order; corrected lazily, because requests move them without the table.
     deadlines: BTreeSet<(Duration, Token)>,
     /// Never activated sessions, oldest first.
     unactivated: BTreeMap<u64, Token>,
+    /// The same by the channel they were created on.
+    unactivated_on: BTreeSet<(ChannelId, u64)>,
     closed: VecDeque<SessionClosed>,
     next_number: u32,
     next_order: u64,
@@ -105,11 +116,13 @@ impl<R: RandomSource> Sessions<R> {
     pub fn new(limits: SessionLimits, random: R) -> Result<Self, LimitsError> {
         limits.check()?;
         Ok(Self {
+            index: Arc::new(SessionIndex::new(limits.max_sessions)),
             limits,
             random,
             by_token: HashMap::new(),
             deadlines: BTreeSet::new(),
             unactivated: BTreeMap::new(),
+            unactivated_on: BTreeSet::new(),
             closed: VecDeque::new(),
             next_number: 1,
             next_order: 0,
@@ -141,11 +154,14 @@ impl<R: RandomSource> Sessions<R> {
         let number = self.fresh_number();
         let timeout = self.limits.revise_timeout(parameters.requested_timeout);
         let session_id = NodeId::numeric(SERVER_NAMESPACE, number);
-        let handle = Arc::new(SessionHandle::new(now, token, session_id, number, parameters, timeout));
+        let handle = Arc::new(SessionHandle::new(
+            now, channel.id, token, session_id, number, parameters, timeout,
+        ));
         let order = self.next_order;
         self.next_order = self.next_order.wrapping_add(1);
         let deadline = now.mono.saturating_add(timeout.min(self.limits.activation_timeout));
         self.unactivated.insert(order, token);
+        self.unactivated_on.insert((channel.id, order));
         self.deadlines.insert((deadline, token));
         self.by_token.insert(
             token,
@@ -157,6 +173,7 @@ impl<R: RandomSource> Sessions<R> {
                 deadline,
             },
         );
+        self.index.insert(&handle);
         Ok(CreatedSession {
             session: handle,
             server_nonce: nonce,
@@ -220,15 +237,10 @@ impl<R: RandomSource> Sessions<R> {
     /// Notes that a channel closed. Sessions that were never activated can no longer be, and go; others wait for a new channel or their
     /// timeout.
     pub fn channel_closed(&mut self, channel: ChannelId) {
-        let gone: Vec<Token> = self
-            .unactivated
-            .values()
-            .filter(|token| {
-                self.by_token
-                    .get(*token)
-                    .is_some_and(|entry| entry.channel.id == channel)
-            })
-            .copied()
+        let here = (channel, u64::MIN)..=(channel, u64::MAX);
+        let orders = self.unactivated_on.range(here);
+        let gone: Vec<Token> = orders
+            .filter_map(|(_, order)| self.unactivated.get(order).copied())
             .collect();
         for token in gone {
             self.remove(token, CloseReason::NeverActivated);
@@ -268,6 +280,19 @@ impl<R: RandomSource> Sessions<R> {
         self.closed.pop_front()
     }
 
+    /// All sessions that ended since the last call, in that order. As good as [`Sessions::poll_closed`] until there is none, for a caller who
+    /// must lock the table and cleans up after a thousand sessions without it.
+    #[must_use = "what is returned here is not reported again"]
+    pub fn take_closed(&mut self) -> VecDeque<SessionClosed> {
+        std::mem::take(&mut self.closed)
+    }
+
+    /// The sessions by token, to share with everybody who looks for one: see [`SessionIndex::validate`].
+    #[must_use]
+    pub fn index(&self) -> Arc<SessionIndex> {
+        Arc::clone(&self.index)
+    }
+
     /// Sessions in the table, activated or not.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -286,7 +311,7 @@ impl<R: RandomSource> Sessions<R> {
     }
 
     fn entry(&self, authentication_token: &NodeId) -> Result<(Token, &Entry), StatusCode> {
-        let token = token_of(authentication_token).ok_or(StatusCode::BAD_SESSION_ID_INVALID)?;
+        let token = Token::of(authentication_token).ok_or(StatusCode::BAD_SESSION_ID_INVALID)?;
         let entry = self.by_token.get(&token).ok_or(StatusCode::BAD_SESSION_ID_INVALID)?;
         Ok((token, entry))
     }
@@ -298,8 +323,11 @@ impl<R: RandomSource> Sessions<R> {
         self.deadlines.remove(&(entry.deadline, token));
         if let Some(order) = entry.unactivated {
             self.unactivated.remove(&order);
+            self.unactivated_on.remove(&(entry.channel.id, order));
         }
+        // Closed first: who still finds it in the index finds it closed.
         entry.handle.close();
+        self.index.remove(&entry.handle);
         self.closed.push_back(SessionClosed {
             session: entry.handle,
             reason,
@@ -324,6 +352,7 @@ impl<R: RandomSource> Sessions<R> {
     fn fresh_token(&mut self) -> Result<Token, StatusCode> {
         let mut token = [0; TOKEN_LENGTH];
         self.random.fill(&mut token).map_err(no_random)?;
+        let token = Token::new(token);
         // 256 random bits do not repeat; a generator that repeats them is broken.
         if self.by_token.contains_key(&token) {
             return Err(StatusCode::BAD_INTERNAL_ERROR);
