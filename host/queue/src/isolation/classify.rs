@@ -277,7 +277,7 @@ impl Isolation {
 
 impl Owner {
     /// Whether a classifier's answer names this owner.
-    fn is_mapping(&self, mapping: &Mapping<'_>) -> bool {
+    pub(crate) fn is_mapping(&self, mapping: &Mapping<'_>) -> bool {
         let prefix = match self.0.origin {
             Origin::Mapped => "mapped:",
             Origin::Trusted(_) => "trusted:",

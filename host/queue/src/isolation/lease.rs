@@ -1,11 +1,11 @@
 //! Capacity in use. Owns that it is given back, once.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::ledger::Grant;
 use super::provider::{Isolation, Refused};
 use super::vocabulary::{Reason, Stage};
+use crate::sync::Arc;
 
 /// Capacity in use: given back when it is dropped, or before with [`Lease::release`]. It is not limited in time, and the provider never
 /// takes it back.

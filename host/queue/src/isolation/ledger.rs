@@ -2,14 +2,12 @@
 //! neither who may call nor how long a lease lives. Everything here runs inside one short lock, and nothing allocates once the table has
 //! had its size.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
 use hashbrown::HashTable;
 
 use super::owner::{Origin, OwnerData};
 use super::plan::Plan;
 use super::vocabulary::{Class, Reason, Stage};
+use crate::sync::{Arc, Ordering};
 
 /// Which floor a lease may draw on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +50,6 @@ struct Account {
 
 /// See the module.
 pub(crate) struct Ledger {
-    pub(crate) closed: bool,
     used: [Used; Stage::COUNT],
     trusted_used: Vec<[u64; Stage::COUNT]>,
     accounts: Vec<Account>,
@@ -72,7 +69,6 @@ impl Ledger {
             kept[class.index()] = plan.stages.iter().any(|stage| stage.floor(class) > 0);
         }
         Self {
-            closed: false,
             used: [Used::default(); Stage::COUNT],
             trusted_used: vec![[0; Stage::COUNT]; plan.trusted.len()],
             accounts: Vec::new(),

@@ -9,6 +9,8 @@
 //! that turn what is known of a caller into an owner. It must not know a protocol, a socket, a clock or a hash function: identities
 //! come in as text that is hashed already, time as a [`Duration`](std::time::Duration) since an arbitrary start.
 
+mod admission;
+mod cache;
 mod classify;
 mod errors;
 mod lease;
@@ -21,6 +23,8 @@ mod rate;
 mod validate;
 mod vocabulary;
 
+pub use admission::{Accepted, Established, NotAccepted, NotEstablished};
+pub use cache::OwnerCache;
 pub use classify::{Binding, Caller, Evidence, Ground, Intent, Mapping, PeerAddress, Protection, Verdict};
 pub use errors::{OwnerError, PlanError, Problem};
 pub use lease::Lease;

@@ -1,11 +1,11 @@
 //! Who is charged for work. Owns what an owner is and how keys are spelled; issuing them is the business of the provider.
 
 use std::fmt;
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use super::errors::OwnerError;
 use super::vocabulary::{Class, Stage};
+use crate::sync::{Arc, AtomicU32};
 
 /// The longest hashed identity, in bytes. A Base64 SHA-256 has 44.
 pub(crate) const MAX_IDENTITY: usize = 256;
@@ -123,10 +123,25 @@ impl fmt::Debug for Owner {
     }
 }
 
+impl Identity<'_> {
+    /// Whether `key` is how this identity is spelled.
+    pub(crate) fn spells(&self, key: &str) -> bool {
+        match self {
+            Self::Peer(None) => key == UNKNOWN_PEER,
+            Self::Peer(Some(text)) => key.strip_prefix("peer:") == Some(text),
+            Self::Application(text) => key.strip_prefix("application:") == Some(text),
+            Self::User(text) => key.strip_prefix("user:") == Some(text),
+        }
+    }
+}
+
+/// The key of everybody whose address is not known.
+const UNKNOWN_PEER: &str = "peer:unknown";
+
 /// Spells the key of a built-in owner.
 pub(crate) fn identity_key(identity: Identity<'_>) -> Result<Arc<str>, OwnerError> {
     let (prefix, text) = match identity {
-        Identity::Peer(None) => return Ok(Arc::from("peer:unknown")),
+        Identity::Peer(None) => return Ok(Arc::from(UNKNOWN_PEER)),
         Identity::Peer(Some(text)) => ("peer:", text),
         Identity::Application(text) => ("application:", text),
         Identity::User(text) => ("user:", text),

@@ -3,11 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
-
-use parking_lot::Mutex;
 
 use super::errors::OwnerError;
 use super::lease::{Held, Lease};
@@ -15,6 +12,7 @@ use super::ledger::Ledger;
 use super::owner::{Identity, Issuer, Origin, Owner, OwnerData, check_key, identity_key, prefixed};
 use super::plan::Plan;
 use super::vocabulary::{Class, Reason, Stage};
+use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
 
 /// After which time a caller that was refused may try again.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -48,6 +46,8 @@ pub struct Isolation {
     /// Seeded, because keys may follow from what peers send.
     hasher: RandomState,
     ledger: Mutex<Ledger>,
+    /// Written inside the lock.
+    closed: AtomicBool,
     /// What is in use where nothing is limited.
     counted: [AtomicU64; Stage::COUNT],
     rejections: [[AtomicU64; Reason::COUNT]; Stage::COUNT],
@@ -73,6 +73,7 @@ impl Isolation {
             issuer: Arc::new(Issuer::default()),
             hasher: RandomState::new(),
             ledger: Mutex::new(Ledger::new(&plan)),
+            closed: AtomicBool::new(false),
             counted: std::array::from_fn(|_| AtomicU64::new(0)),
             rejections: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
             trusted: HashMap::new(),
@@ -225,7 +226,9 @@ impl Isolation {
 
     /// From now on every acquisition is refused. Leases that are out still give back what they hold.
     pub fn close(&self) {
-        self.ledger.lock().closed = true;
+        let ledger = self.ledger.lock();
+        self.closed.store(true, Ordering::Release);
+        drop(ledger);
     }
 
     fn charge<const N: usize>(&self, owner: &Owner, wanted: [(Stage, u64); N]) -> Result<[Held; N], (Stage, Reason)> {
@@ -233,7 +236,7 @@ impl Isolation {
         let mut ledger = self.ledger.lock();
         for index in 0..N {
             let (stage, amount) = wanted[index];
-            let result = if ledger.closed {
+            let result = if self.closed.load(Ordering::Relaxed) {
                 Err(Reason::Closed)
             } else {
                 ledger.acquire(&self.plan, &owner.0, stage, amount)
@@ -256,7 +259,7 @@ impl Isolation {
 
     fn count<const N: usize>(&self, wanted: [(Stage, u64); N]) -> Result<[Held; N], (Stage, Reason)> {
         if let Some((stage, _)) = wanted.first()
-            && self.ledger.lock().closed
+            && self.closed.load(Ordering::Acquire)
         {
             return Err((*stage, Reason::Closed));
         }
@@ -275,16 +278,20 @@ impl Isolation {
         if more == 0 {
             return Err(self.refuse(stage, Reason::InvalidAmount));
         }
-        let result = {
-            let mut ledger = self.ledger.lock();
-            match held {
-                _ if ledger.closed => Err(Reason::Closed),
-                Held::Granted(grant) => ledger.grow(&self.plan, grant, more),
-                Held::Counted(stage, amount) => {
-                    self.counted[stage.index()].fetch_add(more, Ordering::Relaxed);
-                    *amount = amount.wrapping_add(more);
-                    Ok(())
+        let result = match held {
+            Held::Granted(grant) => {
+                let mut ledger = self.ledger.lock();
+                if self.closed.load(Ordering::Relaxed) {
+                    Err(Reason::Closed)
+                } else {
+                    ledger.grow(&self.plan, grant, more)
                 }
+            }
+            Held::Counted(..) if self.closed.load(Ordering::Acquire) => Err(Reason::Closed),
+            Held::Counted(stage, amount) => {
+                self.counted[stage.index()].fetch_add(more, Ordering::Relaxed);
+                *amount = amount.wrapping_add(more);
+                Ok(())
             }
         };
         result.map_err(|reason| self.refuse(stage, reason))

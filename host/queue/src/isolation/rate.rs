@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use super::owner::{Origin, Owner};
 use super::plan::Plan;
 use super::vocabulary::Class;
+use crate::sync::Mutex;
 
 /// A whole token; buckets count in parts, so that nothing is lost between two looks at the time.
 const TOKEN: u64 = 1_000_000_000;

@@ -1,0 +1,529 @@
+//! What is granted, refused and given back.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
+
+use backplane_queue::isolation::{
+    Class, Isolation, Lease, Options, Profile, RETRY_AFTER, Reason, Reservation, Stage, TrustedOwner,
+};
+
+use crate::support::{
+    bootstrap, established, exhaust, of_profile, options, plan, protected, provider, refusal, signalling, stage, user,
+};
+
+/// `Balanced`, with one unit for each class in `name`, and 3 units for everybody.
+fn narrow(name: Stage) -> Options {
+    let unit = plan(&options(Profile::Balanced)).stage(name).unit;
+    let control = if name >= Stage::RequestQueue { unit } else { 0 };
+    let shared = if name == Stage::Connection { 6 } else { 3 * unit };
+    Options {
+        stages: vec![stage(name, |entry| entry.capacity = Some(2 * unit + control + shared))],
+        ..options(Profile::Balanced)
+    }
+}
+
+fn protected_classes(name: Stage) -> &'static [Class] {
+    if name >= Stage::RequestQueue {
+        &[Class::Bootstrap, Class::Reconnect, Class::Control]
+    } else {
+        &[Class::Bootstrap, Class::Reconnect]
+    }
+}
+
+#[test]
+fn a_floor_is_not_lent_in_any_stage() {
+    for name in Stage::ALL {
+        let isolation = provider(&narrow(name));
+        let part = *isolation.plan().stage(name);
+        let (held, reason) = exhaust(&isolation, name, &established(&isolation, "hog"));
+        assert_eq!(
+            (held.len() as u64 * part.unit, reason),
+            (part.shared, Reason::Capacity),
+            "{name}"
+        );
+        let mut kept = Vec::new();
+        for class in protected_classes(name) {
+            let owner = protected(&isolation, "kept", *class);
+            kept.push(isolation.try_acquire(name, &owner, part.unit).unwrap());
+            let more = refusal(&isolation, name, &owner, part.unit);
+            assert_eq!(more, Some(Reason::Capacity), "{name} {class}");
+        }
+        assert_eq!(isolation.usage(name), part.capacity, "{name}");
+    }
+}
+
+#[test]
+fn many_owners_together_cannot_take_a_floor() {
+    let isolation = provider(&narrow(Stage::RequestExecution));
+    let mut held = Vec::new();
+    for number in 0..100 {
+        let owner = established(&isolation, &number.to_string());
+        held.extend(isolation.try_acquire(Stage::RequestExecution, &owner, 1));
+    }
+    assert_eq!(held.len(), 3);
+    for class in protected_classes(Stage::RequestExecution) {
+        let owner = protected(&isolation, "kept", *class);
+        assert_eq!(refusal(&isolation, Stage::RequestExecution, &owner, 1), None, "{class}");
+    }
+}
+
+#[test]
+fn one_floor_is_not_lent_to_another_class() {
+    let isolation = provider(&narrow(Stage::RequestQueue));
+    for class in protected_classes(Stage::RequestQueue) {
+        let (held, reason) = exhaust(
+            &isolation,
+            Stage::RequestQueue,
+            &protected(&isolation, "greedy", *class),
+        );
+        assert_eq!((held.len(), reason), (4, Reason::Capacity), "{class}");
+    }
+}
+
+#[test]
+fn the_shared_part_is_for_everybody() {
+    for class in [Class::Established, Class::Bootstrap, Class::Reconnect, Class::Control] {
+        let isolation = provider(&narrow(Stage::RequestQueue));
+        let owner = protected_or_user(&isolation, class);
+        let own = isolation.plan().stage(Stage::RequestQueue).floor(class);
+        let (held, _) = exhaust(&isolation, Stage::RequestQueue, &owner);
+        assert_eq!(held.len() as u64, 3 + own, "{class}");
+    }
+}
+
+fn protected_or_user(isolation: &Isolation, class: Class) -> backplane_queue::isolation::Owner {
+    match class {
+        Class::Established => established(isolation, "a"),
+        class => protected(isolation, "a", class),
+    }
+}
+
+#[test]
+fn the_own_floor_is_used_before_the_shared_part() {
+    let isolation = provider(&narrow(Stage::RequestQueue));
+    let _first = isolation
+        .try_acquire(Stage::RequestQueue, &bootstrap(&isolation, "a"), 1)
+        .unwrap();
+    let (held, _) = exhaust(&isolation, Stage::RequestQueue, &established(&isolation, "b"));
+    assert_eq!(held.len(), 3);
+}
+
+#[test]
+fn one_amount_may_come_out_of_both_parts() {
+    let isolation = provider(&narrow(Stage::RequestQueueBytes));
+    let owner = bootstrap(&isolation, "a");
+    let held = isolation.try_acquire(Stage::RequestQueueBytes, &owner, 1500).unwrap();
+    let other = established(&isolation, "b");
+    assert_eq!(
+        refusal(&isolation, Stage::RequestQueueBytes, &other, 2501),
+        Some(Reason::Capacity)
+    );
+    assert_eq!(refusal(&isolation, Stage::RequestQueueBytes, &other, 2500), None);
+    drop(held);
+    let all = isolation.try_acquire(Stage::RequestQueueBytes, &owner, 4000).unwrap();
+    assert_eq!(all.amount(), 4000);
+}
+
+#[test]
+fn control_has_a_floor_of_its_own() {
+    let isolation = provider(&narrow(Stage::RequestExecution));
+    let (_work, _) = exhaust(&isolation, Stage::RequestExecution, &established(&isolation, "a"));
+    let (_new, _) = exhaust(&isolation, Stage::RequestExecution, &bootstrap(&isolation, "a"));
+    let (_back, _) = exhaust(
+        &isolation,
+        Stage::RequestExecution,
+        &user(&isolation, "a", Class::Reconnect),
+    );
+    let (control, _) = exhaust(
+        &isolation,
+        Stage::RequestExecution,
+        &user(&isolation, "a", Class::Control),
+    );
+    assert_eq!(control.len(), 1);
+}
+
+fn limited(limit: u64) -> Options {
+    Options {
+        stages: vec![stage(Stage::RequestQueue, |entry| entry.owner_hard_limit = Some(limit))],
+        ..options(Profile::Balanced)
+    }
+}
+
+#[test]
+fn a_hard_limit_holds_across_classifications() {
+    let isolation = provider(&limited(3));
+    let _leases: Vec<Lease> = [Class::Established, Class::Reconnect, Class::Control]
+        .into_iter()
+        .map(|class| {
+            isolation
+                .try_acquire(Stage::RequestQueue, &user(&isolation, "a", class), 1)
+                .unwrap()
+        })
+        .collect();
+    for class in [Class::Established, Class::Reconnect, Class::Control] {
+        let owner = user(&isolation, "a", class);
+        assert_eq!(
+            refusal(&isolation, Stage::RequestQueue, &owner, 1),
+            Some(Reason::OwnerLimit),
+            "{class}"
+        );
+    }
+    assert_eq!(
+        refusal(&isolation, Stage::RequestQueue, &established(&isolation, "b"), 1),
+        None
+    );
+    assert_eq!(
+        refusal(&isolation, Stage::Connection, &established(&isolation, "a"), 4),
+        None
+    );
+}
+
+#[test]
+fn a_hard_limit_holds_across_ports_and_certificates() {
+    let isolation = provider(&Options {
+        stages: vec![stage(Stage::Connection, |entry| entry.owner_hard_limit = Some(3))],
+        ..options(Profile::Balanced)
+    });
+    let mut held = Vec::new();
+    for _port in 50_000..50_010 {
+        let owner = isolation.connection_owner(None, Some("address")).unwrap();
+        held.extend(isolation.try_acquire(Stage::Connection, &owner, 1));
+    }
+    assert_eq!(held.len(), 3);
+    assert_eq!(isolation.rejections(Stage::Connection, Reason::OwnerLimit), 7);
+    assert_eq!(isolation.tracked_owners(), 1);
+}
+
+#[test]
+fn the_hard_limit_is_checked_before_the_capacity() {
+    let isolation = provider(&limited(3));
+    let owner = established(&isolation, "a");
+    assert_eq!(
+        refusal(&isolation, Stage::RequestQueue, &owner, 1000),
+        Some(Reason::OwnerLimit)
+    );
+    assert_eq!(isolation.rejections(Stage::RequestQueue, Reason::OwnerLimit), 1);
+    assert_eq!(isolation.rejections(Stage::RequestQueue, Reason::Capacity), 0);
+}
+
+#[test]
+fn the_largest_amounts_do_not_overflow() {
+    for profile in [Profile::FairShare, Profile::Balanced, Profile::TrustedReservations] {
+        let isolation = of_profile(profile);
+        for name in Stage::ALL {
+            let owner = established(&isolation, "a");
+            let mut one = isolation.try_acquire(name, &owner, 1).unwrap();
+            for amount in [i64::MAX as u64, u64::MAX - 1, u64::MAX] {
+                assert_eq!(refusal(&isolation, name, &owner, amount), Some(Reason::OwnerLimit));
+                assert_eq!(one.grow(amount).unwrap_err().reason, Reason::OwnerLimit);
+            }
+            assert_eq!(isolation.usage(name), 1);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_not_an_amount() {
+    for profile in Profile::ALL {
+        let isolation = of_profile(profile);
+        let owner = established(&isolation, "a");
+        assert_eq!(
+            refusal(&isolation, Stage::RequestQueue, &owner, 0),
+            Some(Reason::InvalidAmount)
+        );
+        let mut lease = isolation.try_acquire(Stage::RequestQueue, &owner, 1).unwrap();
+        assert_eq!(lease.grow(0).unwrap_err().reason, Reason::InvalidAmount);
+    }
+}
+
+#[test]
+fn a_refusal_says_when_to_try_again() {
+    let isolation = provider(&limited(1));
+    let refused = isolation
+        .try_acquire(Stage::RequestQueue, &established(&isolation, "a"), 2)
+        .unwrap_err();
+    assert_eq!(refused.retry_after, RETRY_AFTER);
+    assert_eq!(refused.to_string(), "refused: OwnerLimit");
+}
+
+fn trusted() -> Options {
+    let mut options = options(Profile::TrustedReservations);
+    options.trusted_owners.push(TrustedOwner {
+        key: "line".to_owned(),
+        weight: 7,
+        reservations: vec![Reservation {
+            stage: Stage::RequestQueue,
+            reserved: 10,
+            hard_limit: Some(12),
+        }],
+    });
+    options
+}
+
+#[test]
+fn a_trusted_owner_has_the_floor_and_limit_of_the_policy() {
+    let isolation = provider(&trusted());
+    let line = isolation.trusted("line").unwrap();
+    assert_eq!((line.weight(), line.hard_limit(Stage::RequestQueue)), (7, 12));
+    let (hog, reason) = exhaust(&isolation, Stage::RequestQueue, &established(&isolation, "hog"));
+    assert_eq!((hog.len(), reason), (200 - 3 - 11, Reason::Capacity));
+    let (own, reason) = exhaust(&isolation, Stage::RequestQueue, &line);
+    assert_eq!((own.len(), reason), (10, Reason::Capacity));
+    drop(hog);
+    let (more, reason) = exhaust(&isolation, Stage::RequestQueue, &line);
+    assert_eq!((more.len(), reason), (2, Reason::OwnerLimit));
+}
+
+#[test]
+fn a_trusted_floor_belongs_to_one_owner() {
+    let isolation = provider(&trusted());
+    let (_hog, _) = exhaust(&isolation, Stage::RequestQueue, &established(&isolation, "hog"));
+    let (_line, _) = exhaust(&isolation, Stage::RequestQueue, &isolation.trusted("line").unwrap());
+    let (plant, _) = exhaust(&isolation, Stage::RequestQueue, &isolation.trusted("plant").unwrap());
+    assert_eq!(plant.len(), 1);
+}
+
+#[test]
+fn a_protected_slot_that_is_given_back_is_not_lent() {
+    let isolation = provider(&narrow(Stage::RequestExecution));
+    let hog = established(&isolation, "hog");
+    let (_work, _) = exhaust(&isolation, Stage::RequestExecution, &hog);
+    for class in protected_classes(Stage::RequestExecution) {
+        let owner = protected(&isolation, "kept", *class);
+        let lease = isolation.try_acquire(Stage::RequestExecution, &owner, 1).unwrap();
+        drop(lease);
+        assert_eq!(
+            refusal(&isolation, Stage::RequestExecution, &hog, 1),
+            Some(Reason::Capacity),
+            "{class}"
+        );
+        assert_eq!(refusal(&isolation, Stage::RequestExecution, &owner, 1), None, "{class}");
+    }
+}
+
+#[test]
+fn a_lease_is_given_back_once() {
+    let (isolation, signals) = signalling(&options(Profile::Balanced));
+    let owner = established(&isolation, "a");
+    let _other = isolation.try_acquire(Stage::Connection, &owner, 1).unwrap();
+    let mut lease = isolation.try_acquire(Stage::Connection, &owner, 2).unwrap();
+    assert_eq!(
+        (lease.stage(), lease.amount(), isolation.usage(Stage::Connection)),
+        (Stage::Connection, 2, 3)
+    );
+    lease.release();
+    lease.release();
+    assert_eq!((lease.amount(), isolation.usage(Stage::Connection)), (0, 1));
+    assert_eq!(lease.grow(1).unwrap_err().reason, Reason::InvalidOwner);
+    drop(lease);
+    assert_eq!(isolation.usage(Stage::Connection), 1);
+    assert_eq!(signals[Stage::Connection.index()].load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_thousand_rounds_with_double_release_leave_nothing() {
+    let isolation = of_profile(Profile::TrustedReservations);
+    for round in 0..1000 {
+        let owners = [
+            established(&isolation, &format!("user {round}")),
+            bootstrap(&isolation, "new"),
+            isolation.trusted("plant").unwrap(),
+            user(&isolation, "back", Class::Control),
+        ];
+        let mut leases: Vec<Lease> = owners
+            .iter()
+            .flat_map(|owner| Stage::ALL.map(|name| isolation.try_acquire(name, owner, 1).unwrap()))
+            .collect();
+        assert_eq!(isolation.tracked_owners(), 4);
+        leases.iter_mut().for_each(Lease::release);
+        leases.iter_mut().for_each(Lease::release);
+    }
+    assert_eq!(isolation.tracked_owners(), 0);
+    for name in Stage::ALL {
+        assert_eq!(isolation.usage(name), 0);
+        let (all, _) = exhaust(&isolation, name, &established(&isolation, "last"));
+        let part = isolation.plan().stage(name);
+        assert_eq!(all.len() as u64, part.shared / part.unit, "{name}");
+    }
+}
+
+#[test]
+fn a_lease_grows_under_the_same_rules() {
+    let isolation = provider(&narrow(Stage::ReassemblyBytes));
+    let part = *isolation.plan().stage(Stage::ReassemblyBytes);
+    let owner = bootstrap(&isolation, "a");
+    let mut lease = isolation.try_acquire(Stage::ReassemblyBytes, &owner, 1).unwrap();
+    lease.grow(part.bootstrap - 1).unwrap();
+    let other = established(&isolation, "b");
+    let _all = isolation
+        .try_acquire(Stage::ReassemblyBytes, &other, part.shared)
+        .unwrap();
+    assert_eq!(lease.grow(1).unwrap_err().reason, Reason::Capacity);
+    assert_eq!(
+        (lease.amount(), isolation.usage(Stage::ReassemblyBytes)),
+        (part.bootstrap, 4 * part.unit)
+    );
+    drop(lease);
+    let mut again = isolation.try_acquire(Stage::ReassemblyBytes, &owner, 1).unwrap();
+    again.grow(part.bootstrap - 1).unwrap();
+    drop(again);
+    assert_eq!(isolation.usage(Stage::ReassemblyBytes), part.shared);
+}
+
+#[test]
+fn growth_of_a_trusted_owner_stops_at_its_own_limit() {
+    let isolation = provider(&trusted());
+    let mut lease = isolation
+        .try_acquire(Stage::RequestQueue, &isolation.trusted("line").unwrap(), 1)
+        .unwrap();
+    lease.grow(11).unwrap();
+    assert_eq!(lease.grow(1).unwrap_err().reason, Reason::OwnerLimit);
+    drop(lease);
+    assert_eq!(isolation.usage(Stage::RequestQueue), 0);
+}
+
+#[test]
+fn several_amounts_are_granted_together_or_not_at_all() {
+    let (isolation, signals) = signalling(&narrow(Stage::ParkedRequest));
+    let owner = established(&isolation, "a");
+    let wanted = [
+        (Stage::RequestQueue, 1),
+        (Stage::RequestQueueBytes, 1000),
+        (Stage::ParkedRequest, 1),
+    ];
+    let leases = [(); 3].map(|()| isolation.try_acquire_all(&owner, wanted).unwrap());
+    let usage = || wanted.map(|(stage, _)| isolation.usage(stage));
+    assert_eq!(usage(), [3, 3000, 3]);
+    let (stage, refused) = isolation.try_acquire_all(&owner, wanted).unwrap_err();
+    assert_eq!((stage, refused.reason), (Stage::ParkedRequest, Reason::Capacity));
+    assert_eq!(usage(), [3, 3000, 3]);
+    assert!(signals.iter().all(|count| count.load(Ordering::SeqCst) == 0));
+    drop(leases);
+    assert_eq!((usage(), isolation.tracked_owners()), ([0, 0, 0], 0));
+    assert_eq!(
+        refusal(&isolation, Stage::ParkedRequest, &owner, 4),
+        Some(Reason::Capacity)
+    );
+    assert_eq!(isolation.tracked_owners(), 0);
+}
+
+#[test]
+fn forty_racing_callers_get_ten_slots() {
+    let isolation = provider(&Options {
+        stages: vec![stage(Stage::RequestExecution, |entry| entry.capacity = Some(10))],
+        ..options(Profile::FairShare)
+    });
+    for round in 0..20 {
+        let start = Barrier::new(40);
+        let granted = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for number in 0..40 {
+                let owner = established(&isolation, &format!("{}", number % (round + 1)));
+                let (isolation, start, granted) = (&isolation, &start, &granted);
+                scope.spawn(move || {
+                    start.wait();
+                    if let Ok(lease) = isolation.try_acquire(Stage::RequestExecution, &owner, 1) {
+                        granted.lock().unwrap().push(lease);
+                    }
+                });
+            }
+        });
+        assert_eq!(granted.lock().unwrap().len(), 10);
+        assert_eq!(isolation.usage(Stage::RequestExecution), 10);
+        let refused =
+            [Reason::OwnerLimit, Reason::Capacity].map(|reason| isolation.rejections(Stage::RequestExecution, reason));
+        assert_eq!(refused[0] + refused[1], 30 * (round + 1));
+    }
+    assert_eq!(
+        (isolation.usage(Stage::RequestExecution), isolation.tracked_owners()),
+        (0, 0)
+    );
+}
+
+#[test]
+fn capacity_is_signalled_after_the_release_and_once() {
+    let seen: Arc<Mutex<Vec<(Stage, u64)>>> = Arc::default();
+    let own: Arc<OnceLock<std::sync::Weak<Isolation>>> = Arc::default();
+    let (log, provider) = (Arc::clone(&seen), Arc::clone(&own));
+    let isolation = Isolation::new(
+        plan(&options(Profile::Balanced)),
+        Box::new(move |stage| {
+            // The callback may use the provider: the lock is free, and the capacity there.
+            let isolation = provider.get().unwrap().upgrade().unwrap();
+            log.lock().unwrap().push((stage, isolation.usage(stage)));
+        }),
+    );
+    own.set(Arc::downgrade(&isolation)).unwrap();
+    let owner = established(&isolation, "a");
+    let execution = isolation.try_acquire(Stage::RequestExecution, &owner, 3).unwrap();
+    let mut queue = isolation.try_acquire(Stage::RequestQueue, &owner, 1).unwrap();
+    assert!(seen.lock().unwrap().is_empty());
+    drop(execution);
+    queue.release();
+    queue.release();
+    drop(queue);
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [(Stage::RequestExecution, 0), (Stage::RequestQueue, 0)]
+    );
+}
+
+#[test]
+fn a_closed_provider_refuses_and_takes_back() {
+    for profile in Profile::ALL {
+        let isolation = of_profile(profile);
+        let owner = established(&isolation, "a");
+        let mut lease = isolation.try_acquire(Stage::RequestQueue, &owner, 1).unwrap();
+        isolation.close();
+        assert_eq!(
+            refusal(&isolation, Stage::RequestQueue, &owner, 1),
+            Some(Reason::Closed),
+            "{profile}"
+        );
+        assert_eq!(lease.grow(1).unwrap_err().reason, Reason::Closed, "{profile}");
+        assert_eq!(isolation.usage(Stage::RequestQueue), 1, "{profile}");
+        drop(lease);
+        assert_eq!(isolation.usage(Stage::RequestQueue), 0, "{profile}");
+    }
+}
+
+#[test]
+fn shared_only_grants_everything_and_counts() {
+    let (isolation, signals) = signalling(&options(Profile::SharedOnly));
+    let owner = established(&isolation, "a");
+    let mut lease = isolation
+        .try_acquire(Stage::RequestExecution, &owner, u64::MAX / 4)
+        .unwrap();
+    lease.grow(1).unwrap();
+    let more = isolation
+        .try_acquire(Stage::RequestExecution, &owner, u64::MAX / 4)
+        .unwrap();
+    assert_eq!(isolation.usage(Stage::RequestExecution), u64::MAX / 4 * 2 + 1);
+    assert_eq!(isolation.tracked_owners(), 0);
+    drop((lease, more));
+    assert_eq!(isolation.usage(Stage::RequestExecution), 0);
+    assert_eq!(signals[Stage::RequestExecution.index()].load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn an_owner_in_the_table_costs_no_allocation() {
+    let isolation = of_profile(Profile::Balanced);
+    let owner = established(&isolation, "a");
+    let again = established(&isolation, "a");
+    let first = isolation.try_acquire(Stage::Connection, &owner, 1).unwrap();
+    let round = |owner| {
+        allocation_counter::measure(|| {
+            for name in Stage::ALL {
+                let mut lease = isolation.try_acquire(name, owner, 1).unwrap();
+                lease.grow(1).unwrap();
+            }
+            let wanted = [(Stage::RequestQueue, 1), (Stage::ParkedRequest, 1)];
+            drop(isolation.try_acquire_all(owner, wanted).unwrap());
+        })
+        .count_total
+    };
+    assert_eq!((round(&owner), round(&again)), (0, 0));
+    // Nor does one that comes and goes, once the table has had its size.
+    drop(first);
+    assert_eq!(round(&owner), 0);
+}
