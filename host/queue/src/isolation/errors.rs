@@ -89,6 +89,51 @@ pub enum Problem {
     },
 }
 
+/// What was found so far.
+#[derive(Default)]
+pub(super) struct Findings(pub(super) Vec<PlanError>);
+
+impl Findings {
+    pub(super) fn add(&mut self, option: impl Into<String>, problem: Problem) {
+        self.0.push(PlanError {
+            option: option.into(),
+            problem,
+        });
+    }
+
+    pub(super) fn at_least(&mut self, option: impl Into<String>, given: u64, minimum: u64, because: &'static str) {
+        if given < minimum {
+            self.add(
+                option,
+                Problem::Below {
+                    given,
+                    minimum,
+                    because,
+                },
+            );
+        }
+    }
+
+    pub(super) fn within(&mut self, option: impl Into<String>, given: u64, minimum: u64, maximum: u64) {
+        if given < minimum || given > maximum {
+            self.add(
+                option,
+                Problem::OutOfRange {
+                    given,
+                    minimum,
+                    maximum,
+                },
+            );
+        }
+    }
+
+    pub(super) fn floor(&mut self, option: impl Into<String>, given: u64, minimum: u64) {
+        if given != 0 && given < minimum {
+            self.add(option, Problem::FloorTooSmall { given, minimum });
+        }
+    }
+}
+
 /// Why no owner is issued. The request that asked for one fails: it must not be charged to somebody else instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerError {

@@ -25,6 +25,22 @@ pub(crate) enum Held {
     Counted(Stage, u64),
 }
 
+impl Held {
+    pub(crate) fn stage(&self) -> Stage {
+        match self {
+            Self::Granted(grant) => grant.stage,
+            Self::Counted(stage, _) => *stage,
+        }
+    }
+
+    pub(crate) fn amount(&self) -> u64 {
+        match self {
+            Self::Granted(grant) => grant.amount,
+            Self::Counted(_, amount) => *amount,
+        }
+    }
+}
+
 impl Lease {
     pub(crate) fn new(isolation: &Arc<Isolation>, held: Held) -> Self {
         Self {
@@ -36,19 +52,16 @@ impl Lease {
     /// The stage it counts in.
     #[must_use]
     pub fn stage(&self) -> Stage {
-        match &self.held {
-            Held::Granted(grant) => grant.stage,
-            Held::Counted(stage, _) => *stage,
-        }
+        self.held.stage()
     }
 
     /// What it holds; 0 once released.
     #[must_use]
     pub fn amount(&self) -> u64 {
-        match &self.held {
-            _ if self.isolation.is_none() => 0,
-            Held::Granted(grant) => grant.amount,
-            Held::Counted(_, amount) => *amount,
+        if self.isolation.is_some() {
+            self.held.amount()
+        } else {
+            0
         }
     }
 

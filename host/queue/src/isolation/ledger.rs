@@ -9,21 +9,15 @@ use super::plan::Plan;
 use super::vocabulary::{Class, Reason, Stage};
 use crate::sync::{Arc, Ordering};
 
-/// Which floor a lease may draw on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Floor {
-    Class(Class),
-    Trusted(u32),
-}
-
-/// What was granted, and out of which part.
+/// What was granted, and out of which part. Small: it is moved a few times on the path of every request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
-    pub(crate) stage: Stage,
     pub(crate) amount: u64,
     from_reserved: u64,
     account: u32,
-    floor: Floor,
+    pub(crate) stage: Stage,
+    /// The class whose floor it may draw on; of a trusted owner it is its own floor.
+    class: Class,
     /// The class that counts in the owner table.
     listed: Class,
 }
@@ -41,6 +35,8 @@ struct Account {
     /// `None` while the place is free.
     key: Option<Arc<str>>,
     hash: u64,
+    /// The place among the trusted owners, of one of them.
+    trusted: Option<u32>,
     used: [u64; Stage::COUNT],
     /// Leases by class.
     leases: [u64; Class::COUNT],
@@ -89,6 +85,7 @@ impl Ledger {
     }
 
     /// Charges `amount` to `owner`, whose issuer has been checked.
+    #[inline]
     pub(crate) fn acquire(
         &mut self,
         plan: &Plan,
@@ -96,31 +93,33 @@ impl Ledger {
         stage: Stage,
         amount: u64,
     ) -> Result<Grant, Reason> {
-        let (floor, listed) = match owner.origin {
-            Origin::Trusted(index) => (Floor::Trusted(index), Class::Trusted),
+        let (trusted, listed) = match owner.origin {
+            Origin::Trusted(index) => (Some(index), owner.class),
             // It may use the floor of those that reconnect, but must not take the place in the table that is kept for one of them.
-            Origin::Continuity => (Floor::Class(owner.class), Class::Established),
-            Origin::BuiltIn | Origin::Mapped => (Floor::Class(owner.class), owner.class),
+            Origin::Continuity => (None, Class::Established),
+            Origin::BuiltIn | Origin::Mapped => (None, owner.class),
         };
         let found = self.find(owner);
         let held = found.map_or(0, |account| self.accounts[account as usize].used[stage.index()]);
         if amount > owner.hard_limits[stage.index()].saturating_sub(held) {
             return Err(Reason::OwnerLimit);
         }
-        let from_reserved = self.split(plan, stage, floor, amount)?;
+        let from_reserved = self.split(plan, stage, owner.class, trusted, amount)?;
         let account = match found {
             Some(account) => {
-                self.list(plan, account, listed)?;
+                if self.accounts[account as usize].classes & bit(listed) == 0 {
+                    self.list(plan, account, listed)?;
+                }
                 account
             }
-            None => self.open(plan, owner, listed)?,
+            None => self.open(plan, owner, trusted, listed)?,
         };
         let grant = Grant {
-            stage,
             amount,
             from_reserved,
             account,
-            floor,
+            stage,
+            class: owner.class,
             listed,
         };
         self.book(&grant);
@@ -131,15 +130,15 @@ impl Ledger {
     /// Charges `amount` more to the owner of `grant`, under the same lease.
     pub(crate) fn grow(&mut self, plan: &Plan, grant: &mut Grant, amount: u64) -> Result<(), Reason> {
         let stage = grant.stage;
-        let held = self.accounts[grant.account as usize].used[stage.index()];
-        let hard_limit = match grant.floor {
-            Floor::Trusted(index) => plan.trusted[index as usize].hard_limits[stage.index()],
-            Floor::Class(_) => plan.stage(stage).hard_limit,
+        let account = &self.accounts[grant.account as usize];
+        let hard_limit = match account.trusted {
+            Some(index) => plan.trusted[index as usize].hard_limits[stage.index()],
+            None => plan.stage(stage).hard_limit,
         };
-        if amount > hard_limit.saturating_sub(held) {
+        if amount > hard_limit.saturating_sub(account.used[stage.index()]) {
             return Err(Reason::OwnerLimit);
         }
-        let from_reserved = self.split(plan, stage, grant.floor, amount)?;
+        let from_reserved = self.split(plan, stage, grant.class, account.trusted, amount)?;
         self.book(&Grant {
             amount,
             from_reserved,
@@ -151,16 +150,17 @@ impl Ledger {
     }
 
     /// Takes back what was granted. The caller hands in each grant once.
+    #[inline]
     pub(crate) fn release(&mut self, grant: &Grant) {
         let stage = grant.stage.index();
         let used = &mut self.used[stage];
+        let account = &mut self.accounts[grant.account as usize];
         used.total -= grant.amount;
         used.shared -= grant.amount - grant.from_reserved;
-        match grant.floor {
-            Floor::Class(class) => used.reserved[class.index()] -= grant.from_reserved,
-            Floor::Trusted(index) => self.trusted_used[index as usize][stage] -= grant.from_reserved,
+        match account.trusted {
+            None => used.reserved[grant.class.index()] -= grant.from_reserved,
+            Some(index) => self.trusted_used[index as usize][stage] -= grant.from_reserved,
         }
-        let account = &mut self.accounts[grant.account as usize];
         account.used[stage] -= grant.amount;
         let leases = &mut account.leases[grant.listed.index()];
         *leases -= 1;
@@ -176,12 +176,13 @@ impl Ledger {
     }
 
     /// How much of `amount` comes out of the floor; the rest must fit into the shared part.
-    fn split(&self, plan: &Plan, stage: Stage, floor: Floor, amount: u64) -> Result<u64, Reason> {
+    #[inline]
+    fn split(&self, plan: &Plan, stage: Stage, class: Class, trusted: Option<u32>, amount: u64) -> Result<u64, Reason> {
         let used = &self.used[stage.index()];
         let part = plan.stage(stage);
-        let idle = match floor {
-            Floor::Class(class) => part.floor(class) - used.reserved[class.index()],
-            Floor::Trusted(index) => {
+        let idle = match trusted {
+            None => part.floor(class) - used.reserved[class.index()],
+            Some(index) => {
                 let index = index as usize;
                 plan.trusted[index].floors[stage.index()] - self.trusted_used[index][stage.index()]
             }
@@ -193,19 +194,22 @@ impl Ledger {
         Ok(from_reserved)
     }
 
+    #[inline]
     fn book(&mut self, grant: &Grant) {
         let stage = grant.stage.index();
         let used = &mut self.used[stage];
+        let account = &mut self.accounts[grant.account as usize];
         used.total += grant.amount;
         used.shared += grant.amount - grant.from_reserved;
-        match grant.floor {
-            Floor::Class(class) => used.reserved[class.index()] += grant.from_reserved,
-            Floor::Trusted(index) => self.trusted_used[index as usize][stage] += grant.from_reserved,
+        match account.trusted {
+            None => used.reserved[grant.class.index()] += grant.from_reserved,
+            Some(index) => self.trusted_used[index as usize][stage] += grant.from_reserved,
         }
-        self.accounts[grant.account as usize].used[stage] += grant.amount;
+        account.used[stage] += grant.amount;
     }
 
     /// The account of an owner's key. The owner remembers where it was; another owner may have the place since.
+    #[inline]
     fn find(&self, owner: &OwnerData) -> Option<u32> {
         let hint = owner.place.load(Ordering::Relaxed);
         if self
@@ -222,7 +226,8 @@ impl Ledger {
     }
 
     /// Opens an account, if that leaves the places that are kept for others.
-    fn open(&mut self, plan: &Plan, owner: &OwnerData, listed: Class) -> Result<u32, Reason> {
+    #[inline(never)]
+    fn open(&mut self, plan: &Plan, owner: &OwnerData, trusted: Option<u32>, listed: Class) -> Result<u32, Reason> {
         self.reclassify(0, bit(listed));
         self.tracked += 1;
         if !self.has_room(plan) {
@@ -233,6 +238,7 @@ impl Ledger {
         let account = Account {
             key: Some(Arc::clone(&owner.key)),
             hash: owner.hash,
+            trusted,
             used: [0; Stage::COUNT],
             leases: [0; Class::COUNT],
             classes: bit(listed),
@@ -257,12 +263,10 @@ impl Ledger {
     }
 
     /// Adds a class to an account. One that holds leases of several classes no longer stands for any of them.
+    #[inline(never)]
     fn list(&mut self, plan: &Plan, account: u32, listed: Class) -> Result<(), Reason> {
         let before = self.accounts[account as usize].classes;
         let after = before | bit(listed);
-        if before == after {
-            return Ok(());
-        }
         self.reclassify(before, after);
         if !self.has_room(plan) {
             self.reclassify(after, before);
@@ -272,6 +276,7 @@ impl Ledger {
         Ok(())
     }
 
+    #[inline(never)]
     fn shut(&mut self, place: u32) {
         let account = &mut self.accounts[place as usize];
         account.key = None;
@@ -303,6 +308,7 @@ impl Ledger {
 }
 
 impl Account {
+    #[inline]
     fn is_of(&self, owner: &OwnerData) -> bool {
         let Some(key) = &self.key else { return false };
         self.hash == owner.hash && (Arc::ptr_eq(key, &owner.key) || **key == *owner.key)

@@ -12,8 +12,11 @@
 mod admission;
 mod cache;
 mod classify;
+mod division;
 mod errors;
+mod issue;
 mod lease;
+mod lease_set;
 mod ledger;
 mod options;
 mod owner;
@@ -28,6 +31,7 @@ pub use cache::OwnerCache;
 pub use classify::{Binding, Caller, Evidence, Ground, Intent, Mapping, PeerAddress, Protection, Verdict};
 pub use errors::{OwnerError, PlanError, Problem};
 pub use lease::Lease;
+pub use lease_set::LeaseSet;
 pub use options::{
     MAX_HANDSHAKE_TIMEOUT, Options, RateOptions, Reservation, StageOptions, TotalNames, Totals, TrustedOwner,
 };

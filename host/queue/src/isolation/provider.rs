@@ -1,18 +1,16 @@
-//! The provider: issues owners, grants leases, counts. Owns the lock around the accounts and the order of the checks.
+//! The provider: grants leases and counts. Owns the lock around the accounts and the order of the checks.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::OnceLock;
+use std::hash::RandomState;
 use std::time::Duration;
 
-use super::errors::OwnerError;
 use super::lease::{Held, Lease};
-use super::ledger::Ledger;
-use super::owner::{Identity, Issuer, Origin, Owner, OwnerData, check_key, identity_key, prefixed};
+use super::ledger::{Grant, Ledger};
+use super::owner::{Issuer, Origin, Owner, prefixed};
 use super::plan::Plan;
 use super::vocabulary::{Class, Reason, Stage};
-use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// After which time a caller that was refused may try again.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -41,17 +39,17 @@ type CapacityAvailable = Box<dyn Fn(Stage) + Send + Sync>;
 /// Issues owners and keeps their accounts, as its plan says. In [`Profile::SharedOnly`](super::Profile::SharedOnly) it grants
 /// everything and only counts what is used.
 pub struct Isolation {
-    plan: Plan,
-    issuer: Arc<Issuer>,
+    pub(super) plan: Plan,
+    pub(super) issuer: Arc<Issuer>,
     /// Seeded, because keys may follow from what peers send.
-    hasher: RandomState,
+    pub(super) hasher: RandomState,
     ledger: Mutex<Ledger>,
     /// Written inside the lock.
     closed: AtomicBool,
     /// What is in use where nothing is limited.
     counted: [AtomicU64; Stage::COUNT],
     rejections: [[AtomicU64; Reason::COUNT]; Stage::COUNT],
-    trusted: HashMap<Arc<str>, Owner>,
+    pub(super) trusted: HashMap<Arc<str>, Owner>,
     capacity_available: CapacityAvailable,
 }
 
@@ -98,69 +96,6 @@ impl Isolation {
         &self.plan
     }
 
-    /// The owner of an identity that no classifier named.
-    ///
-    /// # Errors
-    ///
-    /// An empty key, one longer than 256 bytes, or a class that only a classifier or the configuration can give.
-    pub fn built_in(&self, identity: Identity<'_>, class: Class) -> Result<Owner, OwnerError> {
-        match class {
-            Class::Established | Class::Reconnect | Class::Control => {
-                Ok(self.untrusted(identity_key(identity)?, class, Origin::BuiltIn))
-            }
-            Class::Bootstrap | Class::Trusted => Err(OwnerError::WrongClass(class)),
-        }
-    }
-
-    /// The owner that a classifier named. With [`Class::Trusted`] this is [`Isolation::trusted`].
-    ///
-    /// # Errors
-    ///
-    /// An empty key, one longer than `isolation.max-owner-key-length` bytes, or a trusted owner that is not configured.
-    pub fn mapped(&self, key: &str, class: Class) -> Result<Owner, OwnerError> {
-        if class == Class::Trusted {
-            return self.trusted(key);
-        }
-        check_key(key, self.plan.max_owner_key_length as usize)?;
-        Ok(self.untrusted(prefixed("mapped:", key), class, Origin::Mapped))
-    }
-
-    /// A configured owner.
-    ///
-    /// # Errors
-    ///
-    /// An empty key, one longer than `isolation.max-owner-key-length` bytes, or an owner that is not configured.
-    pub fn trusted(&self, key: &str) -> Result<Owner, OwnerError> {
-        check_key(key, self.plan.max_owner_key_length as usize)?;
-        self.trusted.get(key).cloned().ok_or(OwnerError::Unprovisioned)
-    }
-
-    /// The owner that incomplete messages of `owner` are charged to on a channel with an activated session. It is valid in
-    /// [`Stage::ReassemblyBytes`] only, may use the floor of [`Class::Reconnect`] there, and is made once per owner.
-    ///
-    /// # Errors
-    ///
-    /// An owner of another provider, or one that is not built in and [`Class::Established`]: a mapping to the shared part stays there.
-    pub fn continuity(&self, owner: &Owner) -> Result<Owner, OwnerError> {
-        if !self.issued(owner) {
-            return Err(OwnerError::Foreign);
-        }
-        if owner.0.class != Class::Established || owner.0.origin != Origin::BuiltIn {
-            return Err(OwnerError::WrongClass(owner.0.class));
-        }
-        let make = || {
-            let key = prefixed("continuity:", &owner.0.key);
-            self.untrusted(key, Class::Reconnect, Origin::Continuity)
-        };
-        Ok(owner.0.continuity.get_or_init(make).clone())
-    }
-
-    /// Whether this provider issued `owner`.
-    #[must_use]
-    pub fn issued(&self, owner: &Owner) -> bool {
-        Arc::ptr_eq(&self.issuer, &owner.0.issuer)
-    }
-
     /// Charges `amount` of `stage` to `owner`. Never waits.
     ///
     /// # Errors
@@ -168,10 +103,19 @@ impl Isolation {
     /// The first reason that applies: an owner that is not valid here, nothing asked for, a closed provider, the owner's hard limit, no
     /// capacity, no place in the owner table. Nothing has changed then.
     pub fn try_acquire(self: &Arc<Self>, stage: Stage, owner: &Owner, amount: u64) -> Result<Lease, Refused> {
-        let [lease] = self
-            .try_acquire_all(owner, [(stage, amount)])
-            .map_err(|(_, refused)| refused)?;
-        Ok(lease)
+        if let Some(reason) = self.misuse(owner, stage, amount) {
+            return Err(self.refuse(stage, reason));
+        }
+        let held = if self.plan.profile.has_accounts() {
+            let mut ledger = self.ledger.lock();
+            self.acquire(&mut ledger, owner, stage, amount).map(Held::Granted)
+        } else {
+            self.count(stage, amount)
+        };
+        match held {
+            Ok(held) => Ok(Lease::new(self, held)),
+            Err(reason) => Err(self.refuse(stage, reason)),
+        }
     }
 
     /// Charges several amounts to `owner`, in order, all or none of them, under one lock.
@@ -184,23 +128,27 @@ impl Isolation {
         owner: &Owner,
         wanted: [(Stage, u64); N],
     ) -> Result<[Lease; N], (Stage, Refused)> {
+        let held = self.hold_all(owner, wanted)?;
+        Ok(held.map(|held| Lease::new(self, held)))
+    }
+
+    /// See [`Isolation::try_acquire_all`].
+    pub(crate) fn hold_all<const N: usize>(
+        &self,
+        owner: &Owner,
+        wanted: [(Stage, u64); N],
+    ) -> Result<[Held; N], (Stage, Refused)> {
         for (stage, amount) in wanted {
-            if !self.issued(owner) || owner.only_stage().is_some_and(|only| only != stage) {
-                return Err((stage, self.refuse(stage, Reason::InvalidOwner)));
-            }
-            if amount == 0 {
-                return Err((stage, self.refuse(stage, Reason::InvalidAmount)));
+            if let Some(reason) = self.misuse(owner, stage, amount) {
+                return Err((stage, self.refuse(stage, reason)));
             }
         }
         let held = if self.plan.profile.has_accounts() {
             self.charge(owner, wanted)
         } else {
-            self.count(wanted)
+            self.count_all(wanted)
         };
-        match held {
-            Ok(held) => Ok(held.map(|held| Lease::new(self, held))),
-            Err((stage, reason)) => Err((stage, self.refuse(stage, reason))),
-        }
+        held.map_err(|(stage, reason)| (stage, self.refuse(stage, reason)))
     }
 
     /// What is in use of a stage.
@@ -231,17 +179,13 @@ impl Isolation {
         drop(ledger);
     }
 
+    /// Charges in the accounts, all or nothing.
     fn charge<const N: usize>(&self, owner: &Owner, wanted: [(Stage, u64); N]) -> Result<[Held; N], (Stage, Reason)> {
         let mut held = wanted.map(|(stage, amount)| Held::Counted(stage, amount));
         let mut ledger = self.ledger.lock();
         for index in 0..N {
             let (stage, amount) = wanted[index];
-            let result = if self.closed.load(Ordering::Relaxed) {
-                Err(Reason::Closed)
-            } else {
-                ledger.acquire(&self.plan, &owner.0, stage, amount)
-            };
-            match result {
+            match self.acquire(&mut ledger, owner, stage, amount) {
                 Ok(grant) => held[index] = Held::Granted(grant),
                 Err(reason) => {
                     // Nobody saw these: there is nothing to signal.
@@ -257,7 +201,7 @@ impl Isolation {
         Ok(held)
     }
 
-    fn count<const N: usize>(&self, wanted: [(Stage, u64); N]) -> Result<[Held; N], (Stage, Reason)> {
+    fn count_all<const N: usize>(&self, wanted: [(Stage, u64); N]) -> Result<[Held; N], (Stage, Reason)> {
         if let Some((stage, _)) = wanted.first()
             && self.closed.load(Ordering::Acquire)
         {
@@ -269,12 +213,29 @@ impl Isolation {
         }))
     }
 
+    fn count(&self, stage: Stage, amount: u64) -> Result<Held, Reason> {
+        let [held] = self.count_all([(stage, amount)]).map_err(|(_, reason)| reason)?;
+        Ok(held)
+    }
+
+    fn acquire(&self, ledger: &mut Ledger, owner: &Owner, stage: Stage, amount: u64) -> Result<Grant, Reason> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Reason::Closed);
+        }
+        ledger.acquire(&self.plan, &owner.0, stage, amount)
+    }
+
+    /// What is wrong with a call before any account is looked at.
+    fn misuse(&self, owner: &Owner, stage: Stage, amount: u64) -> Option<Reason> {
+        if !self.issued(owner) || owner.only_stage().is_some_and(|only| only != stage) {
+            return Some(Reason::InvalidOwner);
+        }
+        (amount == 0).then_some(Reason::InvalidAmount)
+    }
+
     /// See [`Lease::grow`].
     pub(crate) fn grow(&self, held: &mut Held, more: u64) -> Result<(), Refused> {
-        let stage = match held {
-            Held::Granted(grant) => grant.stage,
-            Held::Counted(stage, _) => *stage,
-        };
+        let stage = held.stage();
         if more == 0 {
             return Err(self.refuse(stage, Reason::InvalidAmount));
         }
@@ -297,49 +258,62 @@ impl Isolation {
         result.map_err(|reason| self.refuse(stage, reason))
     }
 
-    /// See [`Lease::release`], which calls it once.
-    pub(crate) fn give_back(&self, held: &Held) {
-        let stage = match held {
+    /// Charges `amount` of a stage to `owner` and takes back what is `held` elsewhere; or changes nothing.
+    pub(crate) fn exchange(&self, held: &mut Held, owner: &Owner, stage: Stage, amount: u64) -> Result<(), Refused> {
+        if let Some(reason) = self.misuse(owner, stage, amount) {
+            return Err(self.refuse(stage, reason));
+        }
+        let before = *held;
+        let after = match &before {
             Held::Granted(grant) => {
-                self.ledger.lock().release(grant);
-                grant.stage
+                let mut ledger = self.ledger.lock();
+                let after = self.acquire(&mut ledger, owner, stage, amount);
+                if after.is_ok() {
+                    ledger.release(grant);
+                }
+                after.map(Held::Granted)
             }
-            Held::Counted(stage, amount) => {
-                self.counted[stage.index()].fetch_sub(*amount, Ordering::Relaxed);
-                *stage
-            }
+            Held::Counted(..) => self.count(stage, amount).inspect(|_| self.uncount(&before)),
         };
-        (self.capacity_available)(stage);
+        *held = after.map_err(|reason| self.refuse(stage, reason))?;
+        (self.capacity_available)(before.stage());
+        Ok(())
+    }
+
+    /// Takes back what a lease holds, which calls it once.
+    pub(crate) fn give_back(&self, held: &Held) {
+        match held {
+            Held::Granted(grant) => self.ledger.lock().release(grant),
+            Held::Counted(..) => self.uncount(held),
+        }
+        (self.capacity_available)(held.stage());
+    }
+
+    /// As [`Isolation::give_back`] for each, under one lock.
+    pub(crate) fn give_all_back(&self, all: &[Option<Held>]) {
+        if self.plan.profile.has_accounts() {
+            let mut ledger = self.ledger.lock();
+            for held in all.iter().flatten() {
+                if let Held::Granted(grant) = held {
+                    ledger.release(grant);
+                }
+            }
+        } else {
+            all.iter().flatten().for_each(|held| self.uncount(held));
+        }
+        for held in all.iter().flatten() {
+            (self.capacity_available)(held.stage());
+        }
+    }
+
+    fn uncount(&self, held: &Held) {
+        if let Held::Counted(stage, amount) = held {
+            self.counted[stage.index()].fetch_sub(*amount, Ordering::Relaxed);
+        }
     }
 
     fn refuse(&self, stage: Stage, reason: Reason) -> Refused {
         self.rejections[stage.index()][reason.index()].fetch_add(1, Ordering::Relaxed);
         Refused::new(reason)
-    }
-
-    fn untrusted(&self, key: Arc<str>, class: Class, origin: Origin) -> Owner {
-        let hard_limits = Stage::ALL.map(|stage| self.plan.stage(stage).hard_limit);
-        self.issue(key, class, origin, self.plan.default_weight, hard_limits)
-    }
-
-    fn issue(
-        &self,
-        key: Arc<str>,
-        class: Class,
-        origin: Origin,
-        weight: u32,
-        hard_limits: [u64; Stage::COUNT],
-    ) -> Owner {
-        Owner(Arc::new(OwnerData {
-            issuer: Arc::clone(&self.issuer),
-            hash: self.hasher.hash_one(&*key),
-            key,
-            class,
-            origin,
-            weight,
-            hard_limits,
-            place: AtomicU32::new(u32::MAX),
-            continuity: OnceLock::new(),
-        }))
     }
 }

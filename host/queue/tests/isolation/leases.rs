@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 
 use backplane_queue::isolation::{
-    Class, Isolation, Lease, Options, Profile, RETRY_AFTER, Reason, Reservation, Stage, TrustedOwner,
+    Class, Isolation, Lease, LeaseSet, Options, Profile, RETRY_AFTER, Reason, Reservation, Stage, TrustedOwner,
 };
 
 use crate::support::{
@@ -405,6 +405,81 @@ fn several_amounts_are_granted_together_or_not_at_all() {
         Some(Reason::Capacity)
     );
     assert_eq!(isolation.tracked_owners(), 0);
+}
+
+const REQUEST: [(Stage, u64); 3] = [
+    (Stage::RequestQueue, 1),
+    (Stage::RequestQueueBytes, 1000),
+    (Stage::ParkedRequest, 1),
+];
+
+const OF_A_REQUEST: [Stage; 4] = [
+    Stage::RequestQueue,
+    Stage::RequestExecution,
+    Stage::RequestQueueBytes,
+    Stage::ParkedRequest,
+];
+
+fn request_usage(isolation: &Isolation) -> [u64; 4] {
+    OF_A_REQUEST.map(|stage| isolation.usage(stage))
+}
+
+#[test]
+fn a_set_follows_a_request_from_admission_to_completion() {
+    for profile in [Profile::SharedOnly, Profile::Balanced] {
+        let (isolation, signals) = signalling(&options(profile));
+        let seen = || OF_A_REQUEST.map(|stage| signals[stage.index()].load(Ordering::SeqCst));
+        let owner = established(&isolation, "a");
+        let mut request = isolation.try_acquire_set(&owner, REQUEST).unwrap();
+        assert_eq!(request_usage(&isolation), [1, 0, 1000, 1]);
+        request
+            .try_exchange(&owner, Stage::RequestQueue, Stage::RequestExecution, 1)
+            .unwrap();
+        assert_eq!((request_usage(&isolation), seen()), ([0, 1, 1000, 1], [1, 0, 0, 0]));
+        request.release(Stage::RequestExecution);
+        request.release(Stage::RequestExecution);
+        assert_eq!(OF_A_REQUEST.map(|stage| request.amount(stage)), [0, 0, 1000, 1]);
+        assert_eq!((request_usage(&isolation), seen()), ([0, 0, 1000, 1], [1, 1, 0, 0]));
+        request.release_all();
+        request.release_all();
+        drop(request);
+        assert_eq!((request_usage(&isolation), seen()), ([0; 4], [1; 4]));
+        assert_eq!(isolation.tracked_owners(), 0);
+    }
+}
+
+#[test]
+fn a_set_keeps_what_it_has_when_an_exchange_is_refused() {
+    let (isolation, signals) = signalling(&narrow(Stage::RequestExecution));
+    let owner = established(&isolation, "a");
+    let (_busy, _) = exhaust(&isolation, Stage::RequestExecution, &owner);
+    let mut request = isolation.try_acquire_set(&owner, REQUEST).unwrap();
+    let mut exchange = |instead_of| {
+        let refused = request.try_exchange(&owner, instead_of, Stage::RequestExecution, 1);
+        refused.unwrap_err().reason
+    };
+    assert_eq!(exchange(Stage::RequestQueue), Reason::Capacity);
+    assert_eq!(exchange(Stage::Connection), Reason::InvalidAmount);
+    isolation.close();
+    assert_eq!(exchange(Stage::RequestQueue), Reason::Closed);
+    assert_eq!(request_usage(&isolation), [1, 3, 1000, 1]);
+    assert!(signals.iter().all(|count| count.load(Ordering::SeqCst) == 0));
+    drop(request);
+    assert_eq!(request_usage(&isolation), [0, 3, 0, 0]);
+}
+
+#[test]
+fn a_set_is_granted_as_a_whole() {
+    let isolation = provider(&narrow(Stage::ParkedRequest));
+    let owner = established(&isolation, "a");
+    let _held = [(); 3].map(|()| isolation.try_acquire_set(&owner, REQUEST).unwrap());
+    let (stage, refused) = isolation.try_acquire_set(&owner, REQUEST).unwrap_err();
+    assert_eq!((stage, refused.reason), (Stage::ParkedRequest, Reason::Capacity));
+    assert_eq!(request_usage(&isolation), [3, 0, 3000, 3]);
+    let foreign = established(&of_profile(Profile::Balanced), "a");
+    let (_, refused) = isolation.try_acquire_set(&foreign, REQUEST).unwrap_err();
+    assert_eq!(refused.reason, Reason::InvalidOwner);
+    assert_eq!(LeaseSet::default().amount(Stage::RequestQueue), 0);
 }
 
 #[test]

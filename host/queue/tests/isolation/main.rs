@@ -8,6 +8,7 @@ mod leases;
 mod owners;
 mod plan;
 mod rate;
+mod refused_plans;
 mod revalidation;
 mod support;
 mod table;

@@ -108,3 +108,18 @@ pub(crate) fn stage(stage: Stage, change: impl FnOnce(&mut StageOptions)) -> Sta
     change(&mut entry);
     entry
 }
+
+/// The only error, which names `option`.
+pub(crate) fn only_error(options: &Options, totals: &Totals, option: &str) -> String {
+    let found = errors(options, totals);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with(&format!("{option} ")), "{found:?}");
+    found[0].clone()
+}
+
+pub(crate) fn with_stage(profile: Profile, entry: StageOptions) -> Options {
+    Options {
+        stages: vec![entry],
+        ..options(profile)
+    }
+}
