@@ -5,6 +5,7 @@
 
 mod admission;
 mod leases;
+mod model;
 mod owners;
 mod plan;
 mod rate;
