@@ -579,26 +579,3 @@ fn shared_only_grants_everything_and_counts() {
     assert_eq!(isolation.usage(Stage::RequestExecution), 0);
     assert_eq!(signals[Stage::RequestExecution.index()].load(Ordering::SeqCst), 2);
 }
-
-#[test]
-fn an_owner_in_the_table_costs_no_allocation() {
-    let isolation = of_profile(Profile::Balanced);
-    let owner = established(&isolation, "a");
-    let again = established(&isolation, "a");
-    let first = isolation.try_acquire(Stage::Connection, &owner, 1).unwrap();
-    let round = |owner| {
-        allocation_counter::measure(|| {
-            for name in Stage::ALL {
-                let mut lease = isolation.try_acquire(name, owner, 1).unwrap();
-                lease.grow(1).unwrap();
-            }
-            let wanted = [(Stage::RequestQueue, 1), (Stage::ParkedRequest, 1)];
-            drop(isolation.try_acquire_all(owner, wanted).unwrap());
-        })
-        .count_total
-    };
-    assert_eq!((round(&owner), round(&again)), (0, 0));
-    // Nor does one that comes and goes, once the table has had its size.
-    drop(first);
-    assert_eq!(round(&owner), 0);
-}

@@ -392,27 +392,6 @@ fn a_cache_answers_only_what_fits() {
 }
 
 #[test]
-fn a_known_owner_is_found_without_an_allocation() {
-    let isolation = of_profile(Profile::Balanced);
-    let live = binding(Some("operator"));
-    let mut cache = OwnerCache::default();
-    let mut look_up = |count| {
-        allocation_counter::measure(|| {
-            for _ in 0..count {
-                for intent in [Intent::Work, Intent::End, Intent::Establish] {
-                    let request = caller(Some(&live), intent);
-                    let owner = cache.request_owner(&isolation, None, &request).unwrap();
-                    assert_eq!(owner.class(), request.class());
-                }
-            }
-        })
-        .count_total
-    };
-    assert!(look_up(1) > 0);
-    assert_eq!(look_up(100), 0);
-}
-
-#[test]
 fn a_restart_makes_a_new_provider_from_the_new_configuration() {
     let old = of_profile(Profile::Balanced);
     let owner = established(&old, "a");
