@@ -429,6 +429,26 @@ fn a_session_times_out_without_requests() {
 }
 
 #[test]
+fn a_timeout_is_counted_from_the_last_request() {
+    let mut it = bench(SessionLimits::default());
+    let token = it.active(1);
+    let created = it.now.mono;
+    it.pass(37);
+    let handle = it.validate(&token, 1).unwrap().handle;
+    // A request only notes its time; the timer finds out and goes to sleep again.
+    assert_eq!(it.sessions.poll_timeout(), Some(created + handle.timeout()));
+    it.pass(23);
+    let end = handle.last_activity() + handle.timeout();
+    assert_eq!(it.sessions.poll_timeout(), Some(end));
+    it.now = it.now.after(end - it.now.mono - Duration::from_nanos(1));
+    it.sessions.handle_timeout(it.now);
+    assert!(!handle.is_closed());
+    it.now = it.now.after(Duration::from_nanos(1));
+    it.sessions.handle_timeout(it.now);
+    assert_eq!(it.closed(), [CloseReason::TimedOut]);
+}
+
+#[test]
 fn requests_that_use_the_handle_alone_keep_the_session() {
     let mut it = bench(SessionLimits::default());
     let token = it.active(1);

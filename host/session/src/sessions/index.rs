@@ -50,10 +50,7 @@ impl SessionIndex {
     /// The session that a token names, activated or not.
     #[must_use]
     pub fn get(&self, token: &[u8]) -> Option<Arc<SessionHandle>> {
-        let token = Token::from_bytes(token)?;
-        let place = self.place(&token)?.load();
-        let mut sessions = place.iter().flat_map(|list| list.iter());
-        sessions.find(|it| it.token == token).map(Arc::clone)
+        self.look_up(token, Arc::clone)
     }
 
     /// Validates a request other than CreateSession, ActivateSession and CloseSession (Part 4, 7.32 and 5.7.3.1), as the table would, and
@@ -62,18 +59,20 @@ impl SessionIndex {
     /// # Errors
     /// `BadSessionIdInvalid` (unknown or closed), `BadSecureChannelIdInvalid` (bound to another channel); or the table has to be asked.
     pub fn validate(&self, now: Now, token: &[u8], channel: ChannelId) -> Result<ValidatedSession, NotValidated> {
-        let refused = NotValidated::Refused;
-        let handle = self.get(token).ok_or(refused(StatusCode::BAD_SESSION_ID_INVALID))?;
-        match ValidatedSession::of(&handle, channel) {
-            Ok(valid) => {
-                valid.handle.touch(now);
-                Ok(valid)
-            }
-            Err(StatusCode::BAD_SESSION_NOT_ACTIVATED) if handle.created_on() == channel => Err(NotValidated::AskTable),
-            // Only its own channel can hurt a session that waits for activation.
-            Err(StatusCode::BAD_SESSION_NOT_ACTIVATED) => Err(refused(StatusCode::BAD_SECURE_CHANNEL_ID_INVALID)),
-            Err(status) => Err(refused(status)),
-        }
+        let unknown = NotValidated::Refused(StatusCode::BAD_SESSION_ID_INVALID);
+        let valid = self
+            .look_up(token, |handle| judge(handle, channel))
+            .unwrap_or(Err(unknown))?;
+        valid.handle.touch(now);
+        Ok(valid)
+    }
+
+    /// What `f` makes of the session that a token names, without a reference count for the look-up itself.
+    fn look_up<A>(&self, token: &[u8], f: impl FnOnce(&Arc<SessionHandle>) -> A) -> Option<A> {
+        let token = Token::from_bytes(token)?;
+        let place = self.place(&token)?.load();
+        let mut sessions = place.iter().flat_map(|list| list.iter());
+        sessions.find(|it| it.token == token).map(f)
     }
 
     /// Enters a new session. Called by the table only: two at a time would lose one.
@@ -102,6 +101,15 @@ impl SessionIndex {
         let place = self.hasher.hash_one(token) & mask;
         self.places.get(usize::try_from(place).ok()?)
     }
+}
+
+fn judge(handle: &Arc<SessionHandle>, channel: ChannelId) -> Result<ValidatedSession, NotValidated> {
+    ValidatedSession::of(handle, channel).map_err(|status| match status {
+        StatusCode::BAD_SESSION_NOT_ACTIVATED if handle.created_on() == channel => NotValidated::AskTable,
+        // Only its own channel can hurt a session that waits for activation.
+        StatusCode::BAD_SESSION_NOT_ACTIVATED => NotValidated::Refused(StatusCode::BAD_SECURE_CHANNEL_ID_INVALID),
+        other => NotValidated::Refused(other),
+    })
 }
 
 impl fmt::Debug for SessionIndex {
