@@ -142,9 +142,8 @@ impl<R: RandomSource> Sessions<R> {
         entry.nonce = server_nonce.clone();
         entry.handle.activate(Arc::clone(&snapshot));
         entry.handle.touch(now);
-        if let Some(order) = entry.unactivated.take() {
-            self.unactivated.remove(&order);
-            self.unactivated_on.remove(&(entry.channel.id, order));
+        if let Some(place) = entry.unactivated.take() {
+            self.unactivated.leave(place);
             self.deadlines.remove(&(entry.deadline, check.token));
             entry.deadline = now.mono.saturating_add(entry.handle.timeout());
             self.deadlines.insert((entry.deadline, check.token));

@@ -13,8 +13,9 @@ mod index;
 mod limits;
 mod throttle;
 mod token;
+mod unactivated;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ pub use token::TOKEN_LENGTH;
 
 use crate::random::{RandomSource, RandomUnavailable};
 use token::Token;
+use unactivated::{Place, Unactivated};
 
 /// Namespace index of the server's own namespace, in which session ids live.
 const SERVER_NAMESPACE: u16 = 1;
@@ -83,8 +85,8 @@ struct Entry {
     /// The channel of CreateSession: its certificate and security must be those of every later channel.
     channel: ChannelInfo,
     nonce: ByteString,
-    /// Place in the order of creation while never activated.
-    unactivated: Option<u64>,
+    /// While never activated.
+    unactivated: Option<Place>,
     deadline: Duration,
 }
 
@@ -98,13 +100,9 @@ pub struct Sessions<R> {
     index: Arc<SessionIndex>,
     /// Deadlines in order; corrected lazily, because requests move them without the table.
     deadlines: BTreeSet<(Duration, Token)>,
-    /// Never activated sessions, oldest first.
-    unactivated: BTreeMap<u64, Token>,
-    /// The same by the channel they were created on.
-    unactivated_on: BTreeSet<(ChannelId, u64)>,
+    unactivated: Unactivated,
     closed: VecDeque<SessionClosed>,
     next_number: u32,
-    next_order: u64,
     next_generation: u64,
 }
 
@@ -121,11 +119,9 @@ impl<R: RandomSource> Sessions<R> {
             random,
             by_token: HashMap::new(),
             deadlines: BTreeSet::new(),
-            unactivated: BTreeMap::new(),
-            unactivated_on: BTreeSet::new(),
+            unactivated: Unactivated::default(),
             closed: VecDeque::new(),
             next_number: 1,
-            next_order: 0,
             next_generation: 1,
         })
     }
@@ -157,11 +153,7 @@ impl<R: RandomSource> Sessions<R> {
         let handle = Arc::new(SessionHandle::new(
             now, channel.id, token, session_id, number, parameters, timeout,
         ));
-        let order = self.next_order;
-        self.next_order = self.next_order.wrapping_add(1);
         let deadline = now.mono.saturating_add(timeout.min(self.limits.activation_timeout));
-        self.unactivated.insert(order, token);
-        self.unactivated_on.insert((channel.id, order));
         self.deadlines.insert((deadline, token));
         self.by_token.insert(
             token,
@@ -169,7 +161,7 @@ impl<R: RandomSource> Sessions<R> {
                 handle: Arc::clone(&handle),
                 channel: channel.clone(),
                 nonce: nonce.clone(),
-                unactivated: Some(order),
+                unactivated: Some(self.unactivated.enter(channel.id, token)),
                 deadline,
             },
         );
@@ -237,12 +229,7 @@ impl<R: RandomSource> Sessions<R> {
     /// Notes that a channel closed. Sessions that were never activated can no longer be, and go; others wait for a new channel or their
     /// timeout.
     pub fn channel_closed(&mut self, channel: ChannelId) {
-        let here = (channel, u64::MIN)..=(channel, u64::MAX);
-        let orders = self.unactivated_on.range(here);
-        let gone: Vec<Token> = orders
-            .filter_map(|(_, order)| self.unactivated.get(order).copied())
-            .collect();
-        for token in gone {
+        for token in self.unactivated.on(channel) {
             self.remove(token, CloseReason::NeverActivated);
         }
     }
@@ -321,9 +308,8 @@ impl<R: RandomSource> Sessions<R> {
             return false;
         };
         self.deadlines.remove(&(entry.deadline, token));
-        if let Some(order) = entry.unactivated {
-            self.unactivated.remove(&order);
-            self.unactivated_on.remove(&(entry.channel.id, order));
+        if let Some(place) = entry.unactivated {
+            self.unactivated.leave(place);
         }
         // Closed first: who still finds it in the index finds it closed.
         entry.handle.close();
@@ -339,8 +325,7 @@ impl<R: RandomSource> Sessions<R> {
         if self.by_token.len() < self.limits.max_sessions {
             return Ok(());
         }
-        let oldest = self.unactivated.first_key_value().map(|(_, token)| *token);
-        match oldest {
+        match self.unactivated.oldest() {
             Some(token) => {
                 self.remove(token, CloseReason::NeverActivated);
                 Ok(())
