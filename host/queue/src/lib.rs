@@ -1,7 +1,6 @@
 //! The room of the fair, bounded request queue and its isolation budgets: generic, without any knowledge of OPC UA.
 //!
-//! There is nothing in it yet. Requests that cannot block run on their connection's task; those that wait for a plugin are
-//! tasks of their own, bounded per connection by the server's `waiting-requests-per-connection`.
+//! What waits, waits in [`fair`]; what it may hold is counted in [`isolation`]; how it ends is decided in [`lifetime`].
 
 pub mod fair;
 pub mod isolation;

@@ -22,6 +22,21 @@ pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::Ordering;
 
+#[cfg(loom)]
+pub(crate) use loom::thread::yield_now;
+#[cfg(all(shuttle, not(loom)))]
+pub(crate) use shuttle::thread::yield_now;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::thread::yield_now;
+
+/// Stands between a sequentially consistent write and a sequentially consistent read of another place, where the order of the two matters.
+/// The language orders such accesses by itself; loom weakens them to acquire and release, and keeps the order of fences.
+#[inline(always)]
+pub(crate) fn fence_of_model() {
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+}
+
 #[cfg(any(loom, shuttle))]
 pub(crate) use model::{Mutex, MutexGuard};
 
@@ -48,6 +63,10 @@ mod model {
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            self.0.try_lock().ok()
         }
     }
 }

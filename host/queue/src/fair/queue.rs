@@ -1,188 +1,307 @@
-//! The queue's interface. For now it serves in order of admission behind one lock; the weighted, lock-free inside follows.
+//! The queue: admission, cancellation, stop, and waiting for an offer.
+//!
+//! It owns the bound and the order in which the parts are changed. It must not know what the work is, nor what capacity is.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Weak;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use super::vocabulary::{Blocked, QueueOptions, Refusal, Refused, Ticket};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
+use super::fifo::Fifos;
+use super::owners::{Owner, OwnerHandle, Owners};
+use super::signal::{Signal, Waiter};
+use super::turns::{NEVER, Turns};
+use super::vocabulary::{Blocked, MAX_CAPACITY, MAX_OWNERS, Order, QueueOptions, Refusal, Refused, Ticket};
+use super::word::{FifoName, Members, Phase};
+use crate::sync::{Arc, AtomicU64, Ordering::SeqCst, yield_now};
+
+/// FIFOs and entries beyond those in use, for threads that hold one between two steps.
+const SPARE: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
+/// In the count of entries: the queue is stopped.
+pub(super) const STOPPED: u64 = 1 << 63;
 
 /// A bounded queue of work that many owners share fairly. It is shared by `Arc`.
 pub struct FairQueue<T> {
-    options: QueueOptions,
-    length: AtomicUsize,
-    stopped: AtomicBool,
-    inside: Mutex<Inside<T>>,
+    pub(super) order: Order,
+    capacity: u64,
+    /// Admitted entries that have not left, and [`STOPPED`].
+    pub(super) count: Alone,
+    /// The version of the capacity at which nobody has any.
+    pub(super) exhausted: AtomicU64,
+    pub(super) fifos: Fifos<T>,
+    pub(super) turns: Turns,
+    owners: Owners,
+    pub(super) signal: Arc<Signal>,
 }
 
-struct Inside<T> {
-    next_tag: u64,
-    entries: VecDeque<(u64, T)>,
-    owners: Vec<(Arc<str>, Weak<str>)>,
-    wakers: Vec<Waker>,
-}
+/// A word alone on its cache line.
+#[repr(align(64))]
+pub(super) struct Alone(pub(super) AtomicU64);
 
-/// One owner of queued work; cheap to clone. Handles of equal keys are the same owner.
-#[derive(Clone)]
-pub struct OwnerHandle {
-    key: Arc<str>,
-}
-
-impl OwnerHandle {
-    /// The owner's key. It may say who somebody is: it belongs in no log.
-    pub fn key(&self) -> &str {
-        &self.key
-    }
-}
-
-impl fmt::Debug for OwnerHandle {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("OwnerHandle").finish_non_exhaustive()
-    }
-}
-
-/// A worker's place among those who wait. Dropping it gives up the place, and passes on a wake-up that it had.
-#[derive(Debug)]
-pub struct Waiter {
-    _private: (),
-}
-
-impl<T: Send> FairQueue<T> {
+impl<T> FairQueue<T> {
     /// A queue with everything it will ever need: admission and service allocate nothing.
     pub fn new(options: QueueOptions) -> Self {
-        let inside = Inside {
-            next_tag: 0,
-            entries: VecDeque::with_capacity(options.capacity),
-            owners: Vec::new(),
-            wakers: Vec::new(),
+        let capacity = options.capacity.clamp(1, MAX_CAPACITY);
+        let max_owners = options.max_owners.clamp(1, MAX_OWNERS);
+        let count = match options.order {
+            // Only owners with work have a FIFO.
+            Order::Weighted => max_owners.min(capacity) + SPARE,
+            Order::Global => 1,
+        };
+        let fifos = Fifos::new(count, capacity, SPARE);
+        let none = FifoName::new(0, Members::RETIRED);
+        let first = match options.order {
+            Order::Weighted => none,
+            // The one FIFO of all owners; the entry counted at its start never leaves, so it never retires.
+            Order::Global => fifos.start().unwrap_or(none),
         };
         Self {
-            options,
-            length: AtomicUsize::new(0),
-            stopped: AtomicBool::new(false),
-            inside: Mutex::new(inside),
+            order: options.order,
+            capacity: capacity as u64,
+            count: Alone(AtomicU64::new(0)),
+            exhausted: AtomicU64::new(NEVER),
+            turns: Turns::new(count),
+            fifos,
+            owners: Owners::new(max_owners, first),
+            signal: Signal::new(),
         }
     }
 
-    /// The owner of this key; a weight of 0 counts as 1. A later call with another weight changes it from the owner's next turn on.
+    /// The owner of this key; a weight of 0 counts as 1. A later call with another weight changes it from the next time on that the owner's work
+    /// starts to queue. An owner is forgotten, when room is needed, once nobody holds a handle of it and nothing of it is queued.
     ///
     /// # Errors
     ///
     /// [`Refusal::OwnersFull`] (BadServerTooBusy) and [`Refusal::Stopped`] (BadServerHalted).
-    pub fn owner(&self, key: &Arc<str>, _weight: u32) -> Result<OwnerHandle, Refusal> {
+    pub fn owner(&self, key: &Arc<str>, weight: u32) -> Result<OwnerHandle, Refusal> {
         if self.is_stopped() {
             return Err(Refusal::Stopped);
         }
-        let mut inside = self.inside.lock();
-        if let Some((_, known)) = inside.owners.iter().find(|(known, _)| known == key)
-            && let Some(key) = known.upgrade()
-        {
-            return Ok(OwnerHandle { key });
-        }
-        inside.owners.retain(|(_, known)| known.strong_count() > 0);
-        if inside.owners.len() >= self.options.max_owners {
-            return Err(Refusal::OwnersFull);
-        }
-        let owner: Arc<str> = Arc::from(&**key);
-        inside.owners.push((Arc::clone(key), Arc::downgrade(&owner)));
-        Ok(OwnerHandle { key: owner })
+        let has_work = |name| self.order == Order::Weighted && self.fifos.is_live(name);
+        self.owners.get(key, weight, has_work)
     }
 
-    /// Queues work behind the owner's earlier work.
+    /// Queues work behind the owner's earlier work. A handle of another queue counts as its key and weight.
     ///
-    /// Whoever calls this without workers that wait must then [`take`](Self::take) until nothing is left to take.
+    /// Without workers that wait, whoever calls this must then [`take`](Self::take) until nothing is left to take.
     ///
     /// # Errors
     ///
-    /// The work is given back with [`Refusal::Full`], [`Refusal::Stopped`] or [`Refusal::OwnersFull`].
-    pub fn admit(&self, _owner: &OwnerHandle, work: T) -> Result<Ticket, Refused<T>> {
-        let mut inside = self.inside.lock();
-        let refusal = if self.is_stopped() {
-            Some(Refusal::Stopped)
-        } else {
-            (inside.entries.len() >= self.options.capacity).then_some(Refusal::Full)
-        };
-        if let Some(refusal) = refusal {
-            return Err(Refused { refusal, work });
+    /// The work is given back with [`Refusal::Stopped`], [`Refusal::Full`] or [`Refusal::OwnersFull`].
+    pub fn admit(&self, owner: &OwnerHandle, work: T) -> Result<Ticket, Refused<T>> {
+        match self.place(owner) {
+            Ok((fifo, entry)) => {
+                let state = self.fifos.slab.fill(entry, fifo, work);
+                self.fifos.append(fifo, entry);
+                if self.order == Order::Weighted {
+                    self.turns.start(fifo);
+                }
+                self.signal.wake();
+                Ok(Ticket {
+                    index: entry as u32,
+                    tag: state.tag(),
+                })
+            }
+            Err(refusal) => Err(Refused { refusal, work }),
         }
-        let tag = inside.next_tag;
-        inside.next_tag += 1;
-        inside.entries.push_back((tag, work));
-        self.length.store(inside.entries.len(), Ordering::Release);
-        let waker = inside.wakers.pop();
-        drop(inside);
-        waker.into_iter().for_each(Waker::wake);
-        Ok(Ticket { index: 0, tag })
+    }
+
+    /// Reserves one of the entries, a place in the owner's FIFO, and an entry for it.
+    fn place(&self, owner: &OwnerHandle) -> Result<(usize, usize), Refusal> {
+        let mut count = self.count.0.load(SeqCst);
+        loop {
+            if count & STOPPED != 0 {
+                return Err(Refusal::Stopped);
+            }
+            if count >= self.capacity {
+                return Err(Refusal::Full);
+            }
+            match self.count.0.compare_exchange(count, count + 1, SeqCst, SeqCst) {
+                Ok(_) => break,
+                Err(now) => count = now,
+            }
+        }
+        let placed = self.fifo_and_entry(owner);
+        if placed.is_err() {
+            self.count.0.fetch_sub(1, SeqCst);
+        }
+        placed
+    }
+
+    fn fifo_and_entry(&self, owner: &OwnerHandle) -> Result<(usize, usize), Refusal> {
+        let fifo = if self.owners.are_of(owner) {
+            self.enter(&owner.0)
+        } else {
+            self.enter(&self.owner(owner.key(), owner.weight())?.0)
+        };
+        let fifo = fifo.ok_or(Refusal::OwnersFull)?;
+        match self.fifos.slab.allocate() {
+            Some(entry) => Ok((fifo, entry)),
+            None => {
+                self.fifos.leave(fifo);
+                Err(Refusal::Full)
+            }
+        }
+    }
+
+    /// Counts one more entry in the owner's FIFO, and starts a new one if the last has retired.
+    fn enter(&self, owner: &Owner) -> Option<usize> {
+        loop {
+            let name = Members(owner.fifo.load(SeqCst));
+            if let Some(fifo) = self.fifos.join(name) {
+                return Some(fifo);
+            }
+            let Some(new) = self.fifos.start() else {
+                if owner.fifo.load(SeqCst) == name.0 {
+                    return None;
+                }
+                continue;
+            };
+            let fifo = new.count() as usize;
+            self.turns.adopt(fifo, owner.weight.load(SeqCst));
+            if owner.fifo.compare_exchange(name.0, new.0, SeqCst, SeqCst).is_ok() {
+                return Some(fifo);
+            }
+            self.fifos.leave(fifo);
+        }
     }
 
     /// Takes an entry back out: exactly once against service and stop.
     ///
-    /// `None` when it is not queued any more, and when it is being offered right now. In that case a refused offer is made once more, so that
-    /// a function which looks at the work's own cancelled state sees it.
+    /// `None` when it is not queued any more, and when it is being offered right now. In that case, should the offer be refused, it is made
+    /// once more: so whoever marks the work as cancelled before calling this, and has `admit` find room for cancelled work, gets it out at once.
     pub fn cancel(&self, ticket: Ticket) -> Option<T> {
-        let mut inside = self.inside.lock();
-        let position = inside.entries.iter().position(|(tag, _)| *tag == ticket.tag)?;
-        let (_, work) = inside.entries.remove(position)?;
-        self.length.store(inside.entries.len(), Ordering::Release);
-        Some(work)
+        let entry = ticket.index as usize;
+        if entry >= self.fifos.slab.size() {
+            return None;
+        }
+        loop {
+            let state = self.fifos.slab.state(entry);
+            if state.tag() != ticket.tag {
+                return None;
+            }
+            match state.phase() {
+                Phase::Queued if self.fifos.slab.change(entry, state, Phase::Leaving) => {
+                    let work = self.fifos.slab.empty(entry);
+                    let more = self.fifos.bury(state.fifo(), entry);
+                    self.left(state.fifo());
+                    if !more && self.order == Order::Weighted {
+                        self.turns.tidy(|fifo| self.fifos.first(fifo));
+                    }
+                    return work;
+                }
+                Phase::Offered if self.fifos.slab.change(entry, state, Phase::OfferedAgain) => return None,
+                Phase::Queued | Phase::Offered => {}
+                Phase::OfferedAgain | Phase::Leaving | Phase::Dead => return None,
+            }
+        }
+    }
+
+    /// An entry was buried: its FIFO and the queue have one less.
+    pub(super) fn left(&self, fifo: usize) {
+        self.fifos.leave(fifo);
+        self.count.0.fetch_sub(1, SeqCst);
     }
 
     /// Takes the next entry for which `admit` finds capacity, and what it found.
     ///
     /// An entry that `admit` refuses stays first of its owner, who is not tried again before [`capacity_changed`](Self::capacity_changed).
-    /// `None` means: what is queued is blocked, or being offered by another thread that goes on after it. So whoever got an entry calls
-    /// again, until there is none. `admit` must not wait, and must not stop this queue.
+    /// `None` means: what is queued is blocked, or is being offered by another thread that goes on after it. So whoever got an entry calls
+    /// again, until there is none. `admit` is short; it may use this queue, but neither wait for anything nor stop it.
     pub fn take<L>(&self, mut admit: impl FnMut(&T) -> Result<L, Blocked>) -> Option<(T, L)> {
-        let mut inside = self.inside.lock();
-        let lease = admit(&inside.entries.front()?.1).ok()?;
-        let (_, work) = inside.entries.pop_front()?;
-        self.length.store(inside.entries.len(), Ordering::Release);
-        Some((work, lease))
+        match self.order {
+            Order::Weighted => self.take_by_turn(&mut admit),
+            Order::Global => self.take_head(&mut admit),
+        }
     }
 
     /// [`take`](Self::take) for a worker that waits: `Ready(None)` when the queue is stopped.
+    ///
+    /// A waiter of another queue is replaced by a new one of this.
     pub fn poll_take<L>(
         &self,
         cx: &mut Context<'_>,
-        _waiter: &mut Waiter,
-        admit: impl FnMut(&T) -> Result<L, Blocked>,
+        waiter: &mut Waiter,
+        mut admit: impl FnMut(&T) -> Result<L, Blocked>,
     ) -> Poll<Option<(T, L)>> {
-        self.inside.lock().wakers.push(cx.waker().clone());
+        if !waiter.is_of(&self.signal) {
+            *waiter = self.waiter();
+        }
+        // The wake-up ends before the look: what comes later wakes again.
+        waiter.look();
+        if let Some(taken) = self.take(&mut admit) {
+            self.pass_on();
+            return Poll::Ready(Some(taken));
+        }
+        waiter.wait(cx.waker());
         if self.is_stopped() {
+            waiter.look();
             return Poll::Ready(None);
         }
-        self.take(admit).map_or(Poll::Pending, |taken| Poll::Ready(Some(taken)))
+        match self.take(&mut admit) {
+            Some(taken) => {
+                waiter.look();
+                self.pass_on();
+                Poll::Ready(Some(taken))
+            }
+            None => Poll::Pending,
+        }
+    }
+
+    /// Wakes another worker if this one leaves work behind.
+    fn pass_on(&self) {
+        let more = self.version_to_try().is_some();
+        if more && (self.order == Order::Global || self.turns.may_be_ready()) {
+            self.signal.wake();
+        }
     }
 
     /// A place for one worker among those who wait. It is made once per worker: waiting then allocates nothing.
     pub fn waiter(&self) -> Waiter {
-        Waiter { _private: () }
+        Waiter::new(&self.signal)
     }
 
-    /// Says that capacity was given back: blocked owners are tried again, and a waiting worker is woken.
+    /// Says that capacity was given back: the blocked are tried again, and a waiting worker is woken.
+    ///
+    /// Without workers that wait, whoever calls this must then [`take`](Self::take) until nothing is left to take.
     pub fn capacity_changed(&self) {
-        let wakers = std::mem::take(&mut self.inside.lock().wakers);
-        wakers.into_iter().for_each(Waker::wake);
+        self.turns.capacity_changed();
+        if self.has_waiting() {
+            self.signal.wake();
+        }
     }
 
-    /// Stops the queue and gives back everything still queued, exactly once; later admissions are refused and waiting workers end.
+    /// Stops the queue and gives back everything still queued, exactly once, in no particular order. Later admissions are refused, and waiting
+    /// workers end.
+    ///
+    /// Admissions and offers that have begun are waited for; they are short. What such an offer takes is not in the list.
     pub fn stop(&self) -> Vec<T> {
-        self.stopped.store(true, Ordering::SeqCst);
-        self.capacity_changed();
-        let mut inside = self.inside.lock();
-        self.length.store(0, Ordering::Release);
-        inside.entries.drain(..).map(|(_, work)| work).collect()
+        self.count.0.fetch_or(STOPPED, SeqCst);
+        self.signal.wake_all();
+        let slab = &self.fifos.slab;
+        let mut all = Vec::new();
+        loop {
+            for entry in 0..slab.size() {
+                let state = slab.state(entry);
+                if state.phase() == Phase::Queued && slab.change(entry, state, Phase::Leaving) {
+                    all.extend(slab.empty(entry));
+                    self.fifos.bury(state.fifo(), entry);
+                    self.left(state.fifo());
+                }
+            }
+            if self.is_empty() {
+                return all;
+            }
+            yield_now();
+        }
     }
 
     /// Whether [`stop`](Self::stop) was called.
     pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::SeqCst)
+        self.count.0.load(SeqCst) & STOPPED != 0
     }
 
-    /// How many entries are queued, those being offered included.
+    /// How many entries are queued, with those being admitted or offered.
     pub fn len(&self) -> usize {
-        self.length.load(Ordering::Acquire)
+        (self.count.0.load(SeqCst) & !STOPPED) as usize
     }
 
     /// Whether nothing is queued.
@@ -194,13 +313,21 @@ impl<T: Send> FairQueue<T> {
     pub fn has_waiting(&self) -> bool {
         !self.is_empty()
     }
+
+    /// How many turn tokens there are: of each owner as many as it has entries, up to what is left of its weight. None in [`Order::Global`].
+    /// It walks along all owners, and is exact only while nobody changes the queue.
+    pub fn tokens(&self) -> u64 {
+        self.turns.tokens(|fifo| self.fifos.living(fifo))
+    }
 }
 
 impl<T> fmt::Debug for FairQueue<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("FairQueue")
-            .field("options", &self.options)
+            .field("order", &self.order)
+            .field("capacity", &self.capacity)
+            .field("len", &self.len())
             .finish_non_exhaustive()
     }
 }
