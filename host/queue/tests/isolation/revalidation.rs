@@ -161,6 +161,13 @@ fn a_classifier_must_say_the_same_again() {
 }
 
 #[test]
+fn a_mapping_to_the_shared_part_that_is_gone_is_refused() {
+    let mut case = case();
+    case.owner = case.isolation.mapped("operator", Class::Established).unwrap();
+    assert_eq!(case.verdict(), Verdict::OwnerChanged);
+}
+
+#[test]
 fn a_mapping_that_came_since_is_refused() {
     let mut case = case();
     case.mapping = Some(("operator", Class::Established));
