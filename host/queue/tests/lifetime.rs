@@ -535,3 +535,66 @@ fn there_is_a_sweeper_whenever_something_is_watched() {
     assert_eq!(most.load(Ordering::Relaxed), 1, "never two at a time");
     assert!(!table.is_watched() && table.is_empty());
 }
+
+/// Processor time of this thread, which a busy machine does not lengthen. Linux only.
+fn cpu() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// Registers and completes, `held` requests at a time.
+fn measure(name: &str, table: &RequestTable<u64>, deadline: Option<Duration>, held: u32) {
+    const REQUESTS: u32 = 2_000_000;
+    let mut waiting = Vec::with_capacity(held as usize);
+    let begin = cpu();
+    for first in (0..REQUESTS).step_by(held as usize) {
+        waiting.extend((0..held).map(|turn| {
+            let place = key(1, 1, first + turn);
+            table.register(place, deadline, 1).unwrap().registration
+        }));
+        assert!(waiting.drain(..).all(|it| it.complete().is_some()));
+    }
+    println!("{name}, {held} at a time: {:?} each", (cpu() - begin) / REQUESTS);
+}
+
+/// Prints what the table costs; run with `--release`, `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn measure_registering_and_completing() {
+    const SWEEPS: u32 = 20_000;
+    let table = RequestTable::new(4096);
+    measure("register and complete", &table, None, 1);
+    measure("register and complete", &table, None, 64);
+    measure("with a deadline", &table, Some(ms(1)), 1);
+    assert_eq!(table.overflowed(), 0);
+    let full = RequestTable::new(1);
+    let occupant = register(&full, key(1, 1, 1), 1);
+    measure("in the overflow set", &full, None, 64);
+    drop(occupant);
+    let held: Vec<_> = (0..1000)
+        .map(|turn| table.register(key(1, 1, turn), Some(ms(9)), 1).unwrap())
+        .collect();
+    let begin = cpu();
+    (0..SWEEPS).for_each(|_| assert_eq!(table.sweep(ms(1), |_| unreachable!()).watched, held.len()));
+    println!("a sweep of 4096 slots, 1000 taken: {:?}", (cpu() - begin) / SWEEPS);
+}
+
+/// Prints what two threads cost each other.
+#[test]
+#[ignore = "a measurement"]
+fn measure_two_threads() {
+    let table = RequestTable::new(4096);
+    thread::scope(|scope| {
+        for connection in 0..2 {
+            let table = &table;
+            scope.spawn(move || {
+                let begin = cpu();
+                for turn in 0..1_000_000 {
+                    let it = register(table, key(connection, connection, turn), 1);
+                    assert_eq!(it.complete(), Some(1));
+                }
+                println!("one of two threads: {:?} each", (cpu() - begin) / 1_000_000);
+            });
+        }
+    });
+}
