@@ -85,7 +85,7 @@ impl Ledger {
     }
 
     /// Charges `amount` to `owner`, whose issuer has been checked.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn acquire(
         &mut self,
         plan: &Plan,
@@ -150,7 +150,7 @@ impl Ledger {
     }
 
     /// Takes back what was granted. The caller hands in each grant once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&mut self, grant: &Grant) {
         let stage = grant.stage.index();
         let used = &mut self.used[stage];

@@ -218,6 +218,7 @@ impl Isolation {
         Ok(held)
     }
 
+    #[inline(always)]
     fn acquire(&self, ledger: &mut Ledger, owner: &Owner, stage: Stage, amount: u64) -> Result<Grant, Reason> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(Reason::Closed);
@@ -282,11 +283,12 @@ impl Isolation {
 
     /// Takes back what a lease holds, which calls it once.
     pub(crate) fn give_back(&self, held: &Held) {
+        let stage = held.stage();
         match held {
             Held::Granted(grant) => self.ledger.lock().release(grant),
             Held::Counted(..) => self.uncount(held),
         }
-        (self.capacity_available)(held.stage());
+        (self.capacity_available)(stage);
     }
 
     /// As [`Isolation::give_back`] for each, under one lock.
