@@ -149,6 +149,7 @@ pub(crate) struct SymmetricHeader {
 
 impl SymmetricHeader {
     /// Writes all 24 bytes over the start of `chunk`, whose whole length becomes the size. A chunk too short is left alone.
+    #[inline]
     pub(crate) fn write(&self, chunk: &mut [u8]) {
         let size = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
         let Some(header) = chunk.first_chunk_mut::<CHUNK_HEADER>() else {
@@ -173,6 +174,7 @@ impl SymmetricHeader {
 ///
 /// # Errors
 /// BadDecodingError if the chunk is too short for the field.
+#[inline]
 pub(crate) fn read_u32(bytes: &[u8], at: usize) -> Result<u32, ChannelError> {
     bytes
         .get(at..)

@@ -56,6 +56,7 @@ impl Protection {
     }
 
     /// The largest body of a chunk of at most `chunk` bytes.
+    #[inline]
     pub(crate) fn largest_body(&self, chunk: usize) -> usize {
         self.sealer
             .max_plain_length(chunk.saturating_sub(SYMMETRIC_HEADER))
@@ -63,6 +64,7 @@ impl Protection {
     }
 
     /// Bytes of a sealed chunk with `body` bytes of body.
+    #[inline]
     pub(crate) fn chunk_size(&self, body: usize) -> usize {
         let footer = self.sealer.footer_length(body.saturating_add(SEQUENCE_HEADER));
         body.saturating_add(CHUNK_HEADER).saturating_add(footer)
@@ -72,9 +74,13 @@ impl Protection {
     ///
     /// # Errors
     /// BadInternalError if the chunk is not laid out that way; it must not be sent then.
+    #[inline]
     pub(crate) fn seal(&mut self, chunk: &mut [u8], body: usize) -> Result<(), SymmetricError> {
         let plain = body.saturating_add(SEQUENCE_HEADER);
         let padding = self.sealer.padding_length(plain);
+        if padding == 0 {
+            return self.sealer.seal_in_place(chunk, SYMMETRIC_HEADER);
+        }
         let from = SYMMETRIC_HEADER.saturating_add(plain);
         // PaddingSize and every padding byte hold the number of padding bytes behind PaddingSize.
         let value = u8::try_from(padding.saturating_sub(1)).unwrap_or(u8::MAX);
@@ -88,6 +94,7 @@ impl Protection {
     ///
     /// # Errors
     /// BadSecurityChecksFailed, whatever is wrong.
+    #[inline]
     pub(crate) fn open(&mut self, chunk: &mut [u8]) -> Result<usize, ChannelError> {
         match self.opener.open_in_place(chunk, SYMMETRIC_HEADER) {
             Ok(end) if end >= CHUNK_HEADER => Ok(end),

@@ -28,11 +28,13 @@ pub(crate) struct Token {
 }
 
 impl Token {
+    #[inline]
     fn expires(&self) -> Duration {
         self.created.saturating_add(self.lifetime)
     }
 
     /// Messages may arrive up to a quarter of the lifetime late.
+    #[inline]
     fn accepted_until(&self) -> Duration {
         self.expires().saturating_add(self.lifetime / 4)
     }
@@ -53,6 +55,7 @@ impl Tokens {
         }
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.alive.is_empty()
     }
@@ -66,6 +69,7 @@ impl Tokens {
     }
 
     /// The token a message is to be sealed with: at the client the newest; at the server the one the client used last, until it expires.
+    #[inline]
     pub(crate) fn sealing(&mut self, now: Duration) -> Option<&mut Token> {
         let newest = self.alive.len().checked_sub(1)?;
         let index = match self.role {
@@ -80,6 +84,7 @@ impl Tokens {
     }
 
     /// The token a chunk names, if it is still accepted.
+    #[inline]
     pub(crate) fn accepted(&mut self, id: u32, now: Duration) -> Option<(usize, &mut Token)> {
         self.alive
             .iter_mut()
@@ -88,6 +93,7 @@ impl Tokens {
     }
 
     /// The peer used the token at `index`: the older ones are over.
+    #[inline]
     pub(crate) fn used(&mut self, index: usize) {
         if index > 0 {
             self.alive.drain(..index.min(self.alive.len()));
