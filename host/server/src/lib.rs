@@ -3,18 +3,20 @@
 //! This crate owns everything that touches the machine: clocks, sockets, files, processes. What OPC UA means lives in the
 //! crates below it, and none of them knows this one.
 
+mod admission;
+#[cfg(feature = "count-allocations")]
+pub mod allocations;
+mod classify;
 pub mod cli;
 mod clock;
 pub mod commands;
 pub mod config;
 mod connection;
 pub mod endpoints;
-mod inbox;
 mod link;
 mod listener;
 pub mod logging;
 mod namespaces;
-mod outbox;
 pub mod pki;
 mod respond;
 mod roles;

@@ -1,12 +1,12 @@
 //! What services know of the connection a request came on.
 //!
-//! Owns the session validated last, the requests of this connection that wait for something, and the way back for their
-//! answers. Knows neither the socket nor how messages are sealed.
+//! Owns the sessions validated last with whom their work is charged to, and the way back for late answers. Knows neither
+//! the socket nor how messages are sealed.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use backplane_channel::ChannelEvidence;
 use backplane_nodes::Caller;
@@ -14,23 +14,40 @@ use backplane_session::{ChannelId, ChannelInfo, ValidatedSession};
 use backplane_types::{IdentifierRef, NodeIdRef, Now, StatusCode};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::AbortHandle;
 
+use crate::admission::{Charge, Held};
 use crate::roles;
-use crate::shard::Place;
 use crate::shared::{Points, Shared};
 
-/// An answer that was not given in the turn of its request.
+/// Sessions of one channel whose last validation is kept.
+const KEPT_SESSIONS: usize = 8;
+
+/// Answers that were not given in the turn of their requests.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Type id, header and body for one request of the connection.
+    One { request_id: u32, message: Vec<u8> },
+    /// The same for several, side by side.
+    Many {
+        parts: Vec<(u32, Range<usize>)>,
+        bytes: Vec<u8>,
+    },
+}
+
+/// A session that an answer made usable on the connection, and whom its work is charged to.
+#[derive(Debug)]
+pub(crate) struct Activated {
+    pub(crate) session: ValidatedSession,
+    pub(crate) charge: Arc<Charge>,
+}
+
+/// What other tasks send to a connection.
 #[derive(Debug)]
 pub(crate) struct Outbound {
-    /// Which request of the connection.
-    pub(crate) request_id: u32,
-    /// Type id, header and body.
-    pub(crate) message: Vec<u8>,
-    /// Whether the link counts the request as waiting.
-    pub(crate) waited: bool,
-    /// The session that this answer made usable on the connection.
-    pub(crate) activated: Option<ValidatedSession>,
+    pub(crate) answer: Answer,
+    pub(crate) activated: Option<Activated>,
+    /// Given back when the answers are sealed.
+    pub(crate) held: Vec<Held>,
 }
 
 /// Where late answers go. Unbounded in type only: each belongs to a request that was counted when it was admitted.
@@ -42,13 +59,8 @@ pub(crate) struct Bound {
     pub(crate) session: ValidatedSession,
     pub(crate) caller: Arc<Caller>,
     pub(crate) points: Points,
-}
-
-/// A request that waits: its handle, and how to end its task.
-#[derive(Debug)]
-struct Waiting {
-    request_handle: u32,
-    task: AbortHandle,
+    /// Whom its requests are charged to.
+    pub(crate) charge: Arc<Charge>,
 }
 
 /// See the module text.
@@ -63,11 +75,13 @@ pub(crate) struct Link {
     pub(crate) outbound: OutboundSender,
     /// Password checks of this connection, one at a time: others log in between two of them.
     pub(crate) logins: Arc<Semaphore>,
-    bound: Option<Bound>,
-    waiting: HashMap<u32, Waiting>,
-    /// Requests on their way to a shard.
-    handed_over: Arc<AtomicUsize>,
-    /// Most entries of `waiting`, and most of `handed_over`.
+    /// Whom requests without a session are charged to.
+    charge: Arc<Charge>,
+    /// Counts the changes of what the channel's owners were derived from.
+    revision: Arc<AtomicU64>,
+    /// The one used last is in front.
+    sessions: Vec<Bound>,
+    waiting: Arc<AtomicUsize>,
     waiting_limit: usize,
 }
 
@@ -78,6 +92,7 @@ impl Link {
         evidence: Arc<ChannelEvidence>,
         peer: SocketAddr,
         outbound: OutboundSender,
+        charge: Arc<Charge>,
         waiting_limit: usize,
     ) -> Self {
         let channel = ChannelInfo {
@@ -92,90 +107,129 @@ impl Link {
             peer,
             outbound,
             logins: Arc::new(Semaphore::new(1)),
-            bound: None,
-            waiting: HashMap::new(),
-            handed_over: Arc::default(),
+            charge,
+            revision: Arc::default(),
+            sessions: Vec::new(),
+            waiting: Arc::default(),
             waiting_limit,
         }
     }
 
-    /// The activated session that `token` names. While it is the one used last and nothing has happened to it, this
-    /// compares the token and one number; else the table is asked.
+    /// The activated session that `token` names. While it is one that this channel used lately and nothing has happened to
+    /// it, this compares the token and one number; else the index is asked, which takes no global lock.
+    ///
+    /// # Errors
+    /// `BadSessionIdInvalid`, `BadSessionNotActivated` (and the session is closed), `BadSecureChannelIdInvalid`.
     pub(crate) fn session(&mut self, shared: &Shared, now: Now, token: NodeIdRef<'_>) -> Result<&Bound, StatusCode> {
         let bytes = match token.identifier {
             IdentifierRef::Opaque(Some(bytes)) if token.namespace == 0 => bytes,
             _ => return Err(StatusCode::BAD_SESSION_ID_INVALID),
         };
-        let current = self.bound.as_ref().is_some_and(|bound| bound.session.is_current(bytes));
-        if !current {
-            self.bound = None;
-            let validated = shared.sessions.lock().validate(now, &token.to_owned(), self.channel.id);
-            // A session used before its activation is closed.
-            let validated = validated.inspect_err(|_| shared.session_table_changed())?;
-            self.bind(shared, validated);
+        if !self
+            .sessions
+            .first()
+            .is_some_and(|bound| bound.session.is_current(bytes))
+        {
+            self.find(shared, now, token, bytes)?;
         }
-        let bound = self.bound.as_ref().ok_or(StatusCode::BAD_INTERNAL_ERROR)?;
+        let bound = self.sessions.first().ok_or(StatusCode::BAD_INTERNAL_ERROR)?;
         bound.session.handle.touch(now);
         Ok(bound)
     }
 
+    /// The session that was validated last.
+    pub(crate) fn bound(&self) -> Option<&Bound> {
+        self.sessions.first()
+    }
+
+    /// A session that this channel used lately and that lives, without asking or changing anything.
+    pub(crate) fn live(&self, token: NodeIdRef<'_>) -> Option<&Bound> {
+        let IdentifierRef::Opaque(Some(bytes)) = token.identifier else {
+            return None;
+        };
+        self.sessions.iter().find(|bound| bound.session.is_current(bytes))
+    }
+
+    fn find(&mut self, shared: &Shared, now: Now, token: NodeIdRef<'_>, bytes: &[u8]) -> Result<(), StatusCode> {
+        if let Some(position) = self.sessions.iter().position(|bound| bound.session.is_current(bytes)) {
+            if let Some(front) = self.sessions.get_mut(..=position) {
+                front.rotate_right(1);
+            }
+            return Ok(());
+        }
+        let session = shared.validate(now, token, bytes, self.channel.id)?;
+        let charge = shared.charges.of(&session).unwrap_or_else(|| Arc::clone(&self.charge));
+        self.bind(shared, Activated { session, charge });
+        Ok(())
+    }
+
     /// Keeps a session that was activated on this connection.
-    pub(crate) fn bind(&mut self, shared: &Shared, session: ValidatedSession) {
+    pub(crate) fn bind(&mut self, shared: &Shared, activated: Activated) {
+        let Activated { session, charge } = activated;
+        self.sessions
+            .retain(|bound| bound.session.handle.generation() == bound.session.snapshot.generation);
+        self.sessions
+            .retain(|bound| !Arc::ptr_eq(&bound.session.handle, &session.handle));
+        self.sessions.truncate(KEPT_SESSIONS - 1);
         let caller = Arc::new(roles::caller(&session, self.evidence.mode));
         let points = shared.points(&session.handle);
-        self.bound = Some(Bound {
-            session,
-            caller,
-            points,
-        });
+        self.sessions.insert(
+            0,
+            Bound {
+                session,
+                caller,
+                points,
+                charge,
+            },
+        );
     }
 
-    /// Notes that the task behind `task` will answer a request. The caller has asked [`may_wait`](Self::may_wait).
-    pub(crate) fn wait_for(&mut self, request_id: u32, request_handle: u32, task: AbortHandle) {
-        self.waiting.insert(request_id, Waiting { request_handle, task });
+    /// Whom the next request is charged to: that of the session used last, or of the channel.
+    pub(crate) fn charge(&self) -> &Arc<Charge> {
+        self.sessions.first().map_or(&self.charge, |bound| &bound.charge)
     }
 
-    /// # Errors
-    /// `BadTooManyOperations` when as many requests of this connection wait as its limit allows.
-    pub(crate) fn may_wait(&self) -> Result<(), StatusCode> {
-        if self.waiting.len() < self.waiting_limit {
-            Ok(())
-        } else {
-            Err(StatusCode::BAD_TOO_MANY_OPERATIONS)
+    /// The same without a session.
+    pub(crate) fn channel_charge(&self) -> &Arc<Charge> {
+        &self.charge
+    }
+
+    /// A classifier has changed: the channel's owner is this one now, and those of its [`sessions`](Self::sessions) are these,
+    /// in their order. What waits in the queue under another owner does not run.
+    pub(crate) fn classified_again(&mut self, charge: Arc<Charge>, of_sessions: Vec<Arc<Charge>>) {
+        let mut changed = !charge.is_same(&self.charge);
+        self.charge = charge;
+        for (bound, charge) in self.sessions.iter_mut().zip(of_sessions) {
+            changed |= !charge.is_same(&bound.charge);
+            bound.charge = charge;
+        }
+        if changed {
+            self.revision.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// A place on the way to a shard; none when as many requests of this connection are on it as may wait.
-    pub(crate) fn hand_over(&self) -> Option<Place> {
-        Place::take(&self.handed_over, self.waiting_limit)
+    /// The sessions that were used lately.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = &Bound> {
+        self.sessions.iter()
     }
 
-    /// Notes that a late answer is here. False when the request was cancelled and has had its answer.
-    pub(crate) fn answered(&mut self, request_id: u32) -> bool {
-        self.waiting.remove(&request_id).is_some()
+    /// See [`classified_again`](Self::classified_again).
+    pub(crate) fn evidence_revision(&self) -> &Arc<AtomicU64> {
+        &self.revision
     }
 
-    /// Ends the waiting requests with a handle and names them.
-    pub(crate) fn cancel(&mut self, request_handle: u32) -> Vec<u32> {
-        let found: Vec<u32> = self
-            .waiting
-            .iter()
-            .filter(|(_, waiting)| waiting.request_handle == request_handle)
-            .map(|(id, _)| *id)
-            .collect();
-        for id in &found {
-            if let Some(waiting) = self.waiting.remove(id) {
-                waiting.task.abort();
-            }
-        }
-        found
+    /// Requests of this connection that wait.
+    pub(crate) fn waiting(&self) -> &Arc<AtomicUsize> {
+        &self.waiting
     }
-}
 
-impl Drop for Link {
-    fn drop(&mut self) {
-        for waiting in self.waiting.values() {
-            waiting.task.abort();
-        }
+    /// Whether there are any.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// Most of them.
+    pub(crate) fn waiting_limit(&self) -> usize {
+        self.waiting_limit
     }
 }

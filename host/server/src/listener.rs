@@ -1,5 +1,6 @@
-//! Accepts connections, as many as the limit allows. When there are as many, the oldest one without an activated session
-//! gives way to the next (Part 4 5.6.2.1), so that nobody keeps others out by holding connections.
+//! Accepts connections: classified, counted against the rate and the plan, and served by a task of their own. When all
+//! places are taken, the oldest connection without an activated session gives way to the next (Part 4 5.6.2.1), so that
+//! nobody keeps others out by holding connections.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -8,12 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use backplane_queue::isolation::{Lease, Owner, RETRY_AFTER, Reason, Refused, Stage};
 use parking_lot::Mutex;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::connection;
+use crate::admission::{ConnectionPlace, Leave};
+use crate::connection::{self, Accepted};
 use crate::shared::Shared;
 
 /// Pause after accept failed for want of descriptors or memory, so that it is not tried in a busy loop.
@@ -22,53 +25,37 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections above the limit while those that have to give way are ending.
 const ENDING: usize = 16;
 
+/// How long a new connection waits for the one that gives way.
+const GIVING_WAY: Duration = Duration::from_secs(1);
+
 /// The connections there are.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    open: AtomicUsize,
     next: AtomicU64,
-    crowded: AtomicU64,
+    refused: AtomicU64,
     /// How to ask each to give way, by number, which is by age. Those that were asked are not among them.
-    live: Mutex<BTreeMap<u64, Arc<Notify>>>,
+    live: Mutex<BTreeMap<u64, Arc<Leave>>>,
+    /// New ones that wait for a place, in the order in which they came: who comes last is the last one to be asked to leave.
+    door: tokio::sync::Mutex<()>,
+    waiting: AtomicUsize,
+    /// Tells those that wait for a place that one has become free.
+    pub(crate) room: Notify,
 }
 
-/// One connection's place; given back when dropped.
-struct Place {
-    shared: Arc<Shared>,
-    number: u64,
-}
-
-impl Place {
-    /// A place and the wish that its connection may end; none when nobody can give way.
-    fn take(shared: &Arc<Shared>) -> Option<(Self, Arc<Notify>)> {
-        let limit = shared.limits.connections as usize;
-        let connections = &shared.connections;
-        let most = limit.saturating_add(ENDING);
-        let before = connections
-            .open
-            .try_update(Ordering::AcqRel, Ordering::Acquire, |open| {
-                (open < most).then_some(open + 1)
-            })
-            .ok()?;
-        let number = connections.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let place = Self {
-            shared: Arc::clone(shared),
-            number,
-        };
-        if before >= limit && !make_room(shared) {
-            return None;
-        }
-        let leave = Arc::new(Notify::new());
-        connections.live.lock().insert(number, Arc::clone(&leave));
-        Some((place, leave))
+impl Connections {
+    /// A number for a connection.
+    pub(crate) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed) + 1
     }
-}
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let connections = &self.shared.connections;
-        connections.live.lock().remove(&self.number);
-        connections.open.fetch_sub(1, Ordering::AcqRel);
+    /// A connection is there.
+    pub(crate) fn add(&self, number: u64, leave: &Arc<Leave>) {
+        self.live.lock().insert(number, Arc::clone(leave));
+    }
+
+    /// A connection has ended.
+    pub(crate) fn remove(&self, number: u64) {
+        self.live.lock().remove(&number);
     }
 }
 
@@ -86,16 +73,115 @@ fn make_room(shared: &Shared) -> bool {
         return false;
     };
     if let Some(leave) = live.remove(&oldest) {
-        leave.notify_one();
+        leave.ask();
     }
     true
 }
 
-/// Says in the log that the limit is reached, less and less often.
-fn log_crowded(shared: &Shared, peer: SocketAddr) {
-    let times = shared.connections.crowded.fetch_add(1, Ordering::Relaxed) + 1;
+/// Counts a new connection that waits.
+struct Waiting<'a>(&'a Connections);
+
+impl<'a> Waiting<'a> {
+    fn new(connections: &'a Connections) -> Self {
+        connections.waiting.fetch_add(1, Ordering::AcqRel);
+        Self(connections)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Says in the log that connections are refused, less and less often.
+fn log_refused(shared: &Shared, peer: SocketAddr, reason: &str) {
+    let times = shared.connections.refused.fetch_add(1, Ordering::Relaxed) + 1;
     if times.is_power_of_two() {
-        tracing::warn!(%peer, limit = shared.limits.connections, times, "too many connections, each with a session (limits.connections): refused");
+        tracing::warn!(%peer, limit = shared.limits.connections, times, "connection refused: {reason}");
+    }
+}
+
+/// The leases of a new connection. When there are as many as the plan allows, another one is asked to give way first.
+async fn leases(shared: &Shared, owner: &Owner) -> Result<[Lease; 2], Refused> {
+    let take = || {
+        shared
+            .admission
+            .acquire_all(owner, [(Stage::Connection, 1), (Stage::Handshake, 1)])
+    };
+    let connections = &shared.connections;
+    // Who comes while others wait does not get the place that is made for them.
+    if connections.waiting.load(Ordering::Acquire) == 0 {
+        match take() {
+            Err(refused) if refused.reason == Reason::Capacity => {}
+            result => return result,
+        }
+    }
+    let _waiting = Waiting::new(connections);
+    let room = async {
+        let _first = connections.door.lock().await;
+        loop {
+            let free = connections.room.notified();
+            tokio::pin!(free);
+            free.as_mut().enable();
+            match take() {
+                Err(refused) if refused.reason == Reason::Capacity => {
+                    if !make_room(shared) {
+                        return Err(refused);
+                    }
+                }
+                result => return result,
+            }
+            free.await;
+        }
+    };
+    let busy = Refused {
+        reason: Reason::Capacity,
+        retry_after: RETRY_AFTER,
+    };
+    tokio::time::timeout(GIVING_WAY, room).await.unwrap_or(Err(busy))
+}
+
+/// Finds out whose connection it is and whether there is a place for it.
+async fn admit(shared: &Arc<Shared>, peer: SocketAddr) -> Option<ConnectionPlace> {
+    let admission = &shared.admission;
+    let charge = match admission.classify_connection(peer.ip()).await {
+        Ok(charge) => charge,
+        Err(error) => {
+            log_refused(shared, peer, &error.to_string());
+            return None;
+        }
+    };
+    let now = shared.clock.now().mono;
+    if admission.rate().try_take(now, charge.owner()).is_err() {
+        log_refused(shared, peer, "too many new connections (isolation.rate)");
+        return None;
+    }
+    match leases(shared, charge.owner()).await {
+        Ok(leases) => Some(ConnectionPlace::new(
+            shared,
+            shared.connections.number(),
+            charge,
+            leases,
+        )),
+        Err(refused) => {
+            let reason = format!(
+                "{} (limits.connections, isolation stages Connection and Handshake)",
+                refused.reason
+            );
+            log_refused(shared, peer, &reason);
+            None
+        }
+    }
+}
+
+async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+    // Answers leave in one write a turn; holding them back would only add delay.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%peer, %error, "no TCP_NODELAY");
+    }
+    if let Some(place) = admit(&shared, peer).await {
+        connection::serve(shared, Accepted { stream, peer, place }).await;
     }
 }
 
@@ -109,19 +195,7 @@ pub(crate) async fn run(shared: Arc<Shared>, listener: TcpListener, drain: Durat
         tokio::select! {
             accepted = listener.accept(), if tasks.len() < most => match accepted {
                 Ok((stream, peer)) => {
-                    let Some((place, leave)) = Place::take(&shared) else {
-                        log_crowded(&shared, peer);
-                        continue;
-                    };
-                    // Answers leave in one write a turn; holding them back would only add delay.
-                    if let Err(error) = stream.set_nodelay(true) {
-                        tracing::debug!(%peer, %error, "no TCP_NODELAY");
-                    }
-                    let shared = Arc::clone(&shared);
-                    tasks.spawn(async move {
-                        connection::serve(shared, stream, peer, place.number, leave).await;
-                        drop(place);
-                    });
+                    tasks.spawn(serve(Arc::clone(&shared), stream, peer));
                 }
                 Err(error) => accept_failed(&error).await,
             },

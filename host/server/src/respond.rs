@@ -1,7 +1,12 @@
 //! How responses begin and how requests fail: the response header (Part 4 7.33) and the ServiceFault (7.34).
 
+use std::time::Duration;
+
 use backplane_types::service::RequestKind;
-use backplane_types::{Encoder, NodeId, Now, ResponseHeader, StatusCode, Structure};
+use backplane_types::{
+    AdditionalParametersType, Encoder, ExtensionObject, KeyValuePair, NodeId, Now, QualifiedName, ResponseHeader,
+    ServiceFault, StatusCode, Structure, Variant,
+};
 
 /// What every response repeats of its request.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +40,28 @@ impl Context {
     /// Writes a whole ServiceFault.
     pub(crate) fn fault(self, status: StatusCode, out: &mut Vec<u8>) {
         Encoder::new(out).service_fault(self.now.utc, self.request_handle, status);
+    }
+
+    /// A whole `BadServerTooBusy` ServiceFault that says when to try again, in its additionalHeader.
+    pub(crate) fn busy(self, retry_after: Duration, out: &mut Vec<u8>) {
+        let milliseconds = u32::try_from(retry_after.as_millis()).unwrap_or(u32::MAX);
+        let parameters = AdditionalParametersType {
+            parameters: vec![KeyValuePair {
+                key: QualifiedName {
+                    namespace: 0,
+                    name: "RetryAfterMs".into(),
+                },
+                value: Variant::UInt32(milliseconds),
+            }],
+        };
+        let fault = ServiceFault {
+            response_header: ResponseHeader {
+                service_result: StatusCode::BAD_SERVER_TOO_BUSY,
+                additional_header: ExtensionObject::from_structure(&parameters),
+                ..self.header()
+            },
+        };
+        structure(&fault, out);
     }
 
     /// A whole ServiceFault in a buffer of its own.

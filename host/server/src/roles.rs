@@ -32,6 +32,12 @@ pub(crate) fn by_name(name: &str) -> Option<NodeId> {
         .map(|(_, id)| NodeId::numeric(0, *id))
 }
 
+/// The name of a role; its id when it has none.
+pub(crate) fn name(role: &NodeId) -> Arc<str> {
+    let named = NAMED.iter().find(|(_, id)| *role == NodeId::numeric(0, *id));
+    named.map_or_else(|| role.to_string().into(), |(name, _)| Arc::from(*name))
+}
+
 /// The names for messages.
 #[must_use]
 pub(crate) fn names() -> String {

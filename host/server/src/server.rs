@@ -11,6 +11,7 @@ use backplane_crypto::{SecurityPolicy, random_bytes};
 use backplane_nodes::ns0::ServerStatus;
 use backplane_nodes::{AddressSpace, NamespaceTable};
 use backplane_plugin::{EngineOptions, FolderWatch, PluginHost, PluginOptions};
+use backplane_queue::isolation::{Plan, Stage};
 use backplane_session::{LoginThrottle, SessionLimits, Sessions, SubscriptionRegistry, ThrottleLimits};
 use backplane_types::{ByteString, DecodeLimits, MessageSecurityMode, ServerState};
 use parking_lot::Mutex;
@@ -18,8 +19,10 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 
+use crate::admission::{self, Admission, Charges};
+use crate::classify::Classifiers;
 use crate::clock::Clock;
-use crate::config::{Config, ServerLimits};
+use crate::config::{Config, ServerLimits, isolation};
 use crate::endpoints::Endpoints;
 use crate::listener::{self, Connections};
 use crate::shard::{self, Shards};
@@ -111,6 +114,9 @@ impl Server {
             .map(|door| tokio::spawn(shard::run(Arc::clone(&shared), door, Arc::clone(&registry))))
             .collect();
         tasks.push(tokio::spawn(keep_sessions(Arc::clone(&shared))));
+        tasks.push(tokio::spawn(admission::sweep(Arc::clone(&shared))));
+        let workers = config.limits.workers as usize;
+        tasks.push(tokio::spawn(admission::work(Arc::clone(&shared), workers)));
         let keeper = namespaces::keep(
             Arc::clone(space.namespaces()),
             config.state.clone(),
@@ -118,6 +124,7 @@ impl Server {
         );
         tasks.push(tokio::spawn(keeper));
         let (plugins, watch) = start_plugins(&config, space, clock).await?;
+        shared.admission.classifiers().ask(&plugins);
         let drain = Duration::from_secs_f64(config.limits.drain_timeout / 1000.0);
         let listener = tokio::spawn(listener::run(Arc::clone(&shared), socket, drain));
         tracing::info!(%address, nodes = shared.space.load().node_count(), "accepting connections");
@@ -140,8 +147,9 @@ impl Server {
         self.address
     }
 
-    /// Takes users, advertised hosts and trust lists from a configuration that was read again. Everything else needs a restart.
+    /// Says in the log what is in use, and takes users, advertised hosts and trust lists from a configuration that was read again. Everything else needs a restart.
     pub fn reload(&self, config: Config) {
+        tracing::info!("in use: {}", self.shared.admission.usage());
         match Users::new(config.users.clone()) {
             Ok(users) => self.shared.users.store(Arc::new(users)),
             Err(error) => tracing::error!(%error, "users not reread"),
@@ -161,6 +169,7 @@ impl Server {
         tracing::info!("stopping");
         self.status.set_state(ServerState::SHUTDOWN);
         self.shared.stopping.send_replace(true);
+        self.shared.admission.stop();
         if let Err(error) = self.listener.await {
             tracing::error!(%error, "the listener ended badly");
         }
@@ -174,6 +183,7 @@ impl Server {
         }
         drop(self.watch);
         self.plugins.shutdown().await;
+        tracing::debug!("left over: {}", self.shared.admission.usage());
         tracing::info!("stopped");
     }
 }
@@ -272,6 +282,12 @@ fn shared(
         max_session_timeout: seconds(config.limits.session_timeout.1),
         ..SessionLimits::default()
     };
+    let sessions = Sessions::new(session_limits, Entropy).map_err(|error| StartError::Limits(error.to_string()))?;
+    let connections: Arc<Connections> = Arc::default();
+    let establishing = isolation::totals(&config.limits).of(Stage::SessionEstablishment);
+    let establishing = usize::try_from(establishing.unwrap_or(u64::MAX))
+        .unwrap_or(usize::MAX)
+        .min(Semaphore::MAX_PERMITS);
     Ok(Shared {
         clock,
         limits: config.limits.clone(),
@@ -289,10 +305,12 @@ fn shared(
             allowed,
         }),
         channel_ids: Arc::new(ChannelIds::starting_at(u32::from_le_bytes(first_id))),
-        connections: Connections::default(),
-        sessions: Mutex::new(
-            Sessions::new(session_limits, Entropy).map_err(|error| StartError::Limits(error.to_string()))?,
-        ),
+        admission: admission(config, &connections)?,
+        connections,
+        charges: Charges::default(),
+        establishing: Arc::new(Semaphore::new(establishing)),
+        session_index: sessions.index(),
+        sessions: Mutex::new(sessions),
         throttle: Mutex::new(LoginThrottle::new(ThrottleLimits::default())),
         // Half of the processors stay for everybody who is logged in.
         password_checks: Arc::new(Semaphore::new((processors() / 2).max(1))),
@@ -304,6 +322,25 @@ fn shared(
         stopping: watch::Sender::new(false),
         sessions_changed: Notify::new(),
     })
+}
+
+/// The plan of `[isolation]`, said in the log stage by stage.
+fn admission(config: &Config, connections: &Arc<Connections>) -> Result<Admission, StartError> {
+    let plan = Plan::derive(&config.isolation, &isolation::totals(&config.limits)).map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        StartError::Limits(lines.join("; "))
+    })?;
+    for line in plan.lines() {
+        tracing::info!("{line}");
+    }
+    let classifiers = Classifiers::default();
+    Ok(Admission::new(
+        plan,
+        &config.limits,
+        processors(),
+        connections,
+        classifiers,
+    ))
 }
 
 fn channel_limits(limits: &ServerLimits) -> backplane_channel::Limits {

@@ -11,12 +11,14 @@ use arc_swap::{ArcSwap, Guard};
 use backplane_channel::{CertificateVerifier, ChannelIds, OwnIdentity, ServerConfig};
 use backplane_nodes::{AddressSpace, services::ContinuationPoints};
 use backplane_session::{
-    ChannelId, CloseReason, LoginThrottle, RandomSource, RandomUnavailable, SessionHandle, Sessions,
+    ChannelId, CloseReason, LoginThrottle, NotValidated, RandomSource, RandomUnavailable, SessionClosed, SessionHandle,
+    SessionIndex, Sessions, ValidatedSession,
 };
-use backplane_types::DecodeLimits;
+use backplane_types::{DecodeLimits, NodeIdRef, Now, StatusCode};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 
+use crate::admission::{Admission, Charges};
 use crate::clock::Clock;
 use crate::config::ServerLimits;
 use crate::endpoints::Endpoints;
@@ -48,9 +50,17 @@ pub(crate) struct Shared {
     pub(crate) trust: Arc<dyn CertificateVerifier>,
     pub(crate) channel_config: Arc<ServerConfig>,
     pub(crate) channel_ids: Arc<ChannelIds>,
-    pub(crate) connections: Connections,
+    pub(crate) connections: Arc<Connections>,
+    /// Budgets, turns and the queue.
+    pub(crate) admission: Admission,
+    /// Whom sessions are charged to.
+    pub(crate) charges: Charges,
+    /// Locked to create, activate and close sessions; requests find theirs in `session_index`.
     pub(crate) sessions: Mutex<Sessions<Entropy>>,
+    pub(crate) session_index: Arc<SessionIndex>,
     pub(crate) throttle: Mutex<LoginThrottle<ThrottleKey>>,
+    /// Sessions being created or activated at a time, of all owners.
+    pub(crate) establishing: Arc<Semaphore>,
     /// Password checks at a time: each takes tens of MiB and a processor for tens of ms.
     pub(crate) password_checks: Arc<Semaphore>,
     pub(crate) users: ArcSwap<Users>,
@@ -86,32 +96,65 @@ impl Shared {
         points
     }
 
+    /// The activated session that a token names on a channel, found without a global lock.
+    ///
+    /// # Errors
+    /// `BadSessionIdInvalid`, `BadSecureChannelIdInvalid`, `BadSessionNotActivated`: a session used before its activation is
+    /// closed.
+    pub(crate) fn validate(
+        &self,
+        now: Now,
+        token: NodeIdRef<'_>,
+        bytes: &[u8],
+        channel: ChannelId,
+    ) -> Result<ValidatedSession, StatusCode> {
+        match self.session_index.validate(now, bytes, channel) {
+            Ok(session) => Ok(session),
+            Err(NotValidated::Refused(status)) => Err(status),
+            Err(NotValidated::AskTable) => {
+                let validated = self.sessions.lock().validate(now, &token.to_owned(), channel);
+                validated.inspect_err(|_| self.session_table_changed())
+            }
+        }
+    }
+
     /// To be called after everything that can add a session or end one: cleans up after those that ended, and lets the
     /// keeper look at the deadlines.
     pub(crate) fn session_table_changed(&self) {
-        loop {
-            let closed = self.sessions.lock().poll_closed();
-            let Some(closed) = closed else { break };
-            let number = closed.session.number();
-            self.points.lock().remove(&number);
-            // A client that vanished may come back for its subscriptions; one that says so leaves them as well.
-            let keep = matches!(
-                closed.reason,
-                CloseReason::TimedOut
-                    | CloseReason::Client {
-                        delete_subscriptions: false
-                    }
-            );
-            self.shards.session_closed(number, !keep);
-            tracing::info!(session = %closed.session.session_id(), reason = ?closed.reason, "session closed");
+        let ended = self.sessions.lock().take_closed();
+        for closed in ended {
+            self.clean_up(&closed);
         }
         self.sessions_changed.notify_one();
     }
 
+    fn clean_up(&self, closed: &SessionClosed) {
+        let number = closed.session.number();
+        self.points.lock().remove(&number);
+        self.charges.forget(number);
+        // Whoever waits is counted; one that is about to is judged again before it runs.
+        if closed.session.outstanding() > 0 {
+            self.admission.session_closed(number);
+        }
+        // A client that vanished may come back for its subscriptions; one that says so leaves them as well.
+        let keep = matches!(
+            closed.reason,
+            CloseReason::TimedOut
+                | CloseReason::Client {
+                    delete_subscriptions: false
+                }
+        );
+        self.shards.session_closed(number, !keep);
+        tracing::info!(session = %closed.session.session_id(), reason = ?closed.reason, "session closed");
+    }
+
     /// A connection is gone: sessions that were never activated go with it, and its Publish requests are forgotten.
-    pub(crate) fn connection_closed(&self, number: u64) {
+    pub(crate) fn connection_closed(&self, number: u64, has_waiting: bool) {
         self.sessions.lock().channel_closed(ChannelId(number));
         self.session_table_changed();
+        if has_waiting {
+            self.admission.connection_closed(number);
+        }
         self.shards.connection_closed(number);
     }
 }

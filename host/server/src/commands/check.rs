@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use backplane_queue::isolation::Plan;
+
 use super::{Failure, Outcome};
-use crate::config::Config;
+use crate::config::{Config, isolation};
 
 pub(super) fn run(path: &Path) -> Outcome {
     let config = Config::read(path).map_err(Failure::usage)?;
@@ -39,6 +41,9 @@ fn describe(config: &Config) -> String {
         ),
         format!("plugins.folder = {plugins}"),
         format!("limits = {:#?}", config.limits),
+        format!("isolation.profile = {}", config.isolation.profile),
     ];
-    lines.join("\n")
+    let plan = Plan::derive(&config.isolation, &isolation::totals(&config.limits));
+    let stages = plan.iter().flat_map(Plan::lines);
+    lines.into_iter().chain(stages).collect::<Vec<_>>().join("\n")
 }

@@ -10,12 +10,18 @@ use crate::config::{Config, LogFormat};
 use crate::logging;
 use crate::server::Server;
 
+/// Polls of tasks between two looks at the sockets.
+const EVENT_INTERVAL: u32 = 4;
+
 pub(super) fn run(args: &ServeArgs) -> Outcome {
     let config = effective(args)?;
     logging::install(config.log_format, &config.log_filter);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("server")
         .enable_all()
+        // Sockets are looked at often, so that a connection that has just got something does not wait for many turns of
+        // others.
+        .event_interval(EVENT_INTERVAL)
         .build()
         .map_err(Failure::other)?;
     runtime.block_on(serve(args, config))
@@ -49,11 +55,32 @@ fn effective(args: &ServeArgs) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// Lets the process have as many open files as it may, and says so when that is too few for the connections.
+fn allow_connections(config: &Config) {
+    // Standard streams, plugins, caches and the like.
+    const OTHERS: u64 = 64;
+    let wanted = u64::from(config.limits.connections).saturating_add(OTHERS);
+    match rlimit::increase_nofile_limit(wanted) {
+        Ok(files) if files >= wanted => {}
+        Ok(files) => {
+            tracing::warn!(
+                files,
+                wanted,
+                "the operating system allows fewer open files than limits.connections needs"
+            );
+        }
+        Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
+    }
+}
+
 async fn serve(args: &ServeArgs, config: Config) -> Outcome {
+    allow_connections(&config);
     // Signals first: one that comes while the server starts must not kill it half way.
     let mut terminate = watch(SignalKind::terminate())?;
     let mut interrupt = watch(SignalKind::interrupt())?;
     let mut hangup = watch(SignalKind::hangup())?;
+    #[cfg(feature = "count-allocations")]
+    crate::allocations::report().map_err(Failure::other)?;
     let server = tokio::select! {
         server = Server::start(config) => server.map_err(Failure::other)?,
         _ = terminate.recv() => return Ok(()),

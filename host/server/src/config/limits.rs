@@ -40,6 +40,14 @@ pub struct ServerLimits {
     pub byte_string_length: u32,
     /// Elements of one array.
     pub array_length: u32,
+    /// Requests that wait for a worker, of all connections.
+    pub queued_requests: u32,
+    /// Requests that wait for plugins at a time, of all connections: each has a worker.
+    pub workers: u32,
+    /// Sessions being created or activated at a time; 0: 8 per processor, at least 128.
+    pub session_establishment: u32,
+    /// Bytes of messages whose last chunk has not come, of all connections; 0: 16 messages, 64 MiB to 1 GiB.
+    pub reassembly_bytes: u64,
     /// Requests of one connection that may wait for plugins.
     pub waiting_requests_per_connection: u32,
     /// How long a peer may take until its channel is open, ms.
@@ -77,6 +85,10 @@ impl Default for ServerLimits {
             string_length: 4 * 1024 * 1024,
             byte_string_length: 16 * 1024 * 1024,
             array_length: 1_000_000,
+            queued_requests: 4_096,
+            workers: 256,
+            session_establishment: 0,
+            reassembly_bytes: 0,
             waiting_requests_per_connection: 256,
             handshake_timeout: 10_000.0,
             session_timeout: (1_000.0, 3_600_000.0),
@@ -94,8 +106,10 @@ impl ServerLimits {
     #[must_use]
     pub fn demo() -> Self {
         Self {
-            connections: 2_200,
-            sessions: 2_000,
+            connections: 10_100,
+            sessions: 10_000,
+            queued_requests: 20_000,
+            waiting_requests_per_connection: 2_000,
             ..Self::default()
         }
     }
@@ -156,12 +170,16 @@ impl ServerLimits {
             256 * 1024 * 1024,
         );
         number("array-length", &mut limits.array_length, 256, 100_000_000);
+        number("queued-requests", &mut limits.queued_requests, 1, 10_000_000);
+        number("workers", &mut limits.workers, 1, 100_000);
+        number("session-establishment", &mut limits.session_establishment, 0, 100_000);
         number(
             "waiting-requests-per-connection",
             &mut limits.waiting_requests_per_connection,
             1,
             100_000,
         );
+        limits.reassembly_bytes = section.amount("reassembly-bytes").unwrap_or(0);
         limits.read_times(section);
         limits.check_relations(section);
         limits

@@ -3,13 +3,16 @@
 //! Owns the names of the keys, their defaults and the relations between them. Knows nothing of sockets, keys or plugins:
 //! paths and names are checked by whoever opens them.
 
+pub(crate) mod isolation;
 mod limits;
 mod section;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use backplane_crypto::SecurityPolicy;
+use backplane_queue::isolation::{Options, RateOptions};
 
 pub use limits::ServerLimits;
 use section::{Problems, Section};
@@ -98,6 +101,8 @@ pub struct Config {
     pub plugins: Option<PathBuf>,
     /// Bounds on everything.
     pub limits: ServerLimits,
+    /// How the capacity that the limits give is divided.
+    pub isolation: Options,
     /// Log line format.
     pub log_format: LogFormat,
     /// Log filter, as `tracing_subscriber::EnvFilter` reads it.
@@ -130,6 +135,7 @@ impl Config {
             users: Vec::new(),
             plugins: None,
             limits: ServerLimits::default(),
+            isolation: Options::default(),
             log_format: LogFormat::Text,
             log_filter: "info".to_owned(),
         }
@@ -154,6 +160,11 @@ impl Config {
         config.anonymous = true;
         config.users = vec![user];
         config.limits = ServerLimits::demo();
+        // Load tests connect by the thousand.
+        config.isolation.rate = RateOptions {
+            per_second: 10_000,
+            burst: 20_000,
+        };
         Ok(config)
     }
 
@@ -192,8 +203,14 @@ impl Config {
         let mut limits = root.section("limits");
         config.limits = ServerLimits::read(&mut limits);
         limits.finish();
+        let mut section = root.section("isolation");
+        config.isolation = isolation::read(&mut section);
+        section.finish();
+        config.isolation.handshake_timeout = Duration::from_secs_f64(config.limits.handshake_timeout / 1000.0);
+        config.isolation.has_classifier = config.plugins.is_some();
         config.read_log(&mut root);
         root.finish();
+        isolation::judge(&config.isolation, &config.limits, &mut problems);
         let lines = problems.into_lines();
         if lines.is_empty() {
             Ok(config)

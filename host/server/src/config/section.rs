@@ -168,6 +168,16 @@ impl<'a> Section<'a> {
         u32::try_from(self.number(key, u64::from(default), wide)).unwrap_or(default)
     }
 
+    /// A whole number of at least 0, with no default.
+    pub(super) fn amount(&mut self, key: &str) -> Option<u64> {
+        let value = self.take(key, "a whole number", |value| value.as_integer().ok_or(value))?;
+        let amount = u64::try_from(value).ok();
+        if amount.is_none() {
+            self.problem(key, format_args!("{value} is below 0"));
+        }
+        amount
+    }
+
     /// A number of milliseconds, whole or not, inside `range`.
     pub(super) fn milliseconds(&mut self, key: &str, default: f64, range: RangeInclusive<f64>) -> f64 {
         let read = |value: toml::Value| match value {

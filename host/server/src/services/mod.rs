@@ -4,58 +4,32 @@
 //! A service appends its response to the caller's buffer in the same turn, or says that it will answer later.
 
 mod discovery;
+mod establish;
 mod identity;
 mod nodes;
 mod session;
 mod subscriptions;
+mod waiting;
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use backplane_session::RequestGuard;
 use backplane_types::service::RequestKind;
 use backplane_types::view::RequestPeek;
 use backplane_types::{DecodeError, DecodeLimits, Decoder, NodeId, Now, StatusCode, Structure};
 
 pub(crate) use identity::ThrottleKey;
+pub(crate) use waiting::{Batch, Work};
 
-use crate::link::{Link, Outbound};
+use crate::link::Link;
 use crate::respond::Context;
 use crate::shared::Shared;
-
-/// A response in the making: the whole message, and a session if it activates one.
-pub(crate) type Later = Pin<Box<dyn Future<Output = Answered> + Send>>;
-
-/// The end of a [`Later`].
-pub(crate) struct Answered {
-    pub(crate) message: Vec<u8>,
-    pub(crate) activated: Option<backplane_session::ValidatedSession>,
-}
-
-impl From<Vec<u8>> for Answered {
-    fn from(message: Vec<u8>) -> Self {
-        Self {
-            message,
-            activated: None,
-        }
-    }
-}
 
 /// What came of a request in its own turn.
 pub(crate) enum Progress {
     /// The response is in the buffer.
     Done,
-    /// It needs something that takes time. The guard keeps the session alive until then.
-    Later {
-        context: Context,
-        guard: Option<RequestGuard>,
-        future: Later,
-    },
     /// Somebody else has taken it over and answers through the link's sender.
     HandedOver,
-    /// Handed over; these waiting requests (id, handle) are answered `BadRequestCancelledByRequest` at once.
-    Cancelled(Vec<(u32, u32)>),
 }
 
 /// One request while its service runs.
@@ -77,21 +51,11 @@ impl Request<'_> {
     }
 }
 
-impl Request<'_> {
-    /// An answer that comes when `future` is done.
-    fn later(&self, guard: Option<RequestGuard>, future: impl Future<Output = Answered> + Send + 'static) -> Progress {
-        Progress::Later {
-            context: self.context,
-            guard,
-            future: Box::pin(future),
-        }
-    }
-}
-
 /// Answers one message. What is appended to `out` is one whole response, unless the answer comes later.
 pub(crate) fn dispatch(
     shared: &Arc<Shared>,
     link: &mut Link,
+    batch: &mut Batch,
     now: Now,
     request_id: u32,
     message: &[u8],
@@ -120,7 +84,7 @@ pub(crate) fn dispatch(
         request_id,
         context,
     };
-    match serve(shared, link, &request, out) {
+    match serve(shared, link, batch, &request, out) {
         Ok(progress) => progress,
         Err(status) => {
             out.truncate(start);
@@ -133,6 +97,7 @@ pub(crate) fn dispatch(
 fn serve(
     shared: &Arc<Shared>,
     link: &mut Link,
+    batch: &mut Batch,
     request: &Request<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Progress, StatusCode> {
@@ -146,10 +111,10 @@ fn serve(
         | Kind::FindServersOnNetwork
         | Kind::OpenSecureChannel
         | Kind::CloseSecureChannel => Err(StatusCode::BAD_SERVICE_UNSUPPORTED),
-        Kind::CreateSession => session::create(shared, link, request),
-        Kind::ActivateSession => session::activate(shared, link, request),
+        Kind::CreateSession => session::create(shared, link, request, out),
+        Kind::ActivateSession => session::activate(shared, link, request, out),
         Kind::CloseSession => session::close(shared, link, request, out),
-        _ => with_session(shared, link, request, out),
+        _ => with_session(shared, link, batch, request, out),
     }
 }
 
@@ -157,12 +122,13 @@ fn serve(
 fn with_session(
     shared: &Arc<Shared>,
     link: &mut Link,
+    batch: &mut Batch,
     request: &Request<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Progress, StatusCode> {
     use RequestKind as Kind;
     let token = request.peek.header.authentication_token;
-    let bound = link.session(shared, request.context.now, token)?;
+    link.session(shared, request.context.now, token)?;
     match request.kind {
         Kind::Read
         | Kind::Write
@@ -171,7 +137,7 @@ fn with_session(
         | Kind::BrowseNext
         | Kind::TranslateBrowsePathsToNodeIds
         | Kind::RegisterNodes
-        | Kind::UnregisterNodes => nodes::serve(shared, bound, request, out),
+        | Kind::UnregisterNodes => nodes::serve(shared, link, batch, request, out),
         Kind::Cancel => session::cancel(shared, link, request),
         Kind::Publish
         | Kind::Republish
@@ -182,10 +148,7 @@ fn with_session(
         | Kind::CreateMonitoredItems
         | Kind::ModifyMonitoredItems
         | Kind::DeleteMonitoredItems
-        | Kind::SetMonitoringMode => {
-            let bound = bound.clone();
-            subscriptions::hand_over(shared, link, &bound, request)
-        }
+        | Kind::SetMonitoringMode => subscriptions::hand_over(shared, link, request),
         _ => Err(StatusCode::BAD_SERVICE_UNSUPPORTED),
     }
 }
@@ -203,32 +166,4 @@ pub(crate) fn response_handle(message: &[u8]) -> u32 {
         .and_then(|_| decoder.u64())
         .and_then(|_| decoder.u32());
     handle.unwrap_or(0)
-}
-
-/// Starts the task of a late answer and notes it at the link. A request that may not wait is answered at once.
-pub(crate) fn start_later(
-    shared: &Arc<Shared>,
-    link: &mut Link,
-    request_id: u32,
-    context: Context,
-    guard: Option<RequestGuard>,
-    later: Later,
-) -> Option<Vec<u8>> {
-    if let Err(status) = link.may_wait() {
-        return Some(context.fault_message(status));
-    }
-    let outbound = link.outbound.clone();
-    let task = shared.runtime.spawn(async move {
-        let answered = later.await;
-        drop(guard);
-        // The connection may be gone; then nobody waits for the answer.
-        let _ = outbound.send(Outbound {
-            request_id,
-            message: answered.message,
-            activated: answered.activated,
-            waited: true,
-        });
-    });
-    link.wait_for(request_id, context.request_handle, task.abort_handle());
-    None
 }

@@ -6,33 +6,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::Guard;
+use backplane_nodes::CallContext;
 use backplane_nodes::services::{self, Progress as NodeProgress, ServiceContext};
-use backplane_nodes::{CallContext, Snapshot};
 use backplane_types::service::RequestKind;
-use backplane_types::{DecodeLimits, Encoder, Now, StatusCode};
+use backplane_types::{Encoder, StatusCode};
 
-use super::{Answered, Progress, Request};
-use crate::link::Bound;
+use super::waiting::{self, Batch, Deadline};
+use super::{Progress, Request};
+use crate::link::{Bound, Link};
 use crate::shared::Shared;
-
-/// What the task of a waiting request takes along.
-struct Waiting {
-    kind: RequestKind,
-    snapshot: Arc<Snapshot>,
-    call: CallContext,
-    now: Now,
-    decode: DecodeLimits,
-    max_response_size: usize,
-    body: Vec<u8>,
-}
 
 /// Answers a request on nodes.
 pub(super) fn serve(
     shared: &Arc<Shared>,
-    bound: &Bound,
+    link: &Link,
+    batch: &mut Batch,
     request: &Request<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Progress, StatusCode> {
+    let bound = link.bound().ok_or(StatusCode::BAD_INTERNAL_ERROR)?;
     let now = request.context.now;
     let timeout = timeout(shared, request.peek.header.timeout_hint);
     let call = CallContext {
@@ -86,51 +79,14 @@ pub(super) fn serve(
         (NodeProgress::Done, None) => Ok(Progress::Done),
         (NodeProgress::Done, Some(status)) => Err(status),
         (NodeProgress::MustWait, _) => {
-            let snapshot = Arc::clone(&snapshot);
-            let waiting = Waiting {
-                kind: request.kind,
-                snapshot,
-                call,
-                now,
-                decode: shared.decode_limits,
-                max_response_size,
-                body: body.to_vec(),
-            };
-            Ok(wait(request, bound, timeout, waiting))
-        }
-    }
-}
-
-/// Goes on with a request whose managers have to be asked.
-fn wait(request: &Request<'_>, bound: &Bound, timeout: Duration, waiting: Waiting) -> Progress {
-    let context = request.context;
-    let guard = bound.session.handle.enter(context.now);
-    request.later(Some(guard), async move {
-        let mut message = Vec::new();
-        context.begin(waiting.kind, &mut message);
-        // The managers keep the deadline; this one is for a manager that does not.
-        let slack = Duration::from_millis(100);
-        let result = tokio::time::timeout(timeout.saturating_add(slack), waiting.run(&mut message)).await;
-        match result.unwrap_or(Err(StatusCode::BAD_TIMEOUT)) {
-            Ok(()) => Answered::from(message),
-            Err(status) => Answered::from(context.fault_message(status)),
-        }
-    })
-}
-
-impl Waiting {
-    async fn run(&self, message: &mut Vec<u8>) -> Result<(), StatusCode> {
-        let cx = ServiceContext {
-            call: &self.call,
-            now: self.now,
-            decode: self.decode,
-            max_response_size: self.max_response_size,
-        };
-        match self.kind {
-            RequestKind::Read => services::read_waiting(&self.snapshot, &cx, &self.body, message).await,
-            RequestKind::Write => services::write_waiting(&self.snapshot, &cx, &self.body, message).await,
-            RequestKind::Call => services::call_waiting(&self.snapshot, &cx, &self.body, message).await,
-            _ => Err(StatusCode::BAD_INTERNAL_ERROR),
+            let snapshot = Guard::into_inner(snapshot);
+            let terms = (&call, Deadline { now, timeout }, max_response_size);
+            if request.kind == Kind::Read {
+                batch.push(shared, link, bound, &snapshot, request, terms)?;
+            } else {
+                waiting::service(shared, link, bound, &snapshot, request, terms)?;
+            }
+            Ok(Progress::HandedOver)
         }
     }
 }

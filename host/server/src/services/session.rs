@@ -3,6 +3,7 @@
 //! Owns their checks against the channel and the signatures; the table itself is the session crate's. Signatures and
 //! passwords are worked on by blocking threads, never by a connection's task.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use backplane_channel::ChannelEvidence;
@@ -13,13 +14,20 @@ use backplane_types::{
     CloseSessionResponse, CreateSessionRequest, CreateSessionResponse, SignatureData, StatusCode,
 };
 
-use super::{Answered, Progress, Request, identity};
-use crate::link::Link;
+use super::establish::Turn;
+use super::{Progress, Request, identity};
+use crate::admission::Charge;
+use crate::link::{Activated, Link};
 use crate::respond::{self, Context};
 use crate::shared::Shared;
 
 /// CreateSession (5.7.2).
-pub(super) fn create(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -> Result<Progress, StatusCode> {
+pub(super) fn create(
+    shared: &Arc<Shared>,
+    link: &Link,
+    request: &Request<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Progress, StatusCode> {
     let asked: CreateSessionRequest = request.decode(shared)?;
     if !shared.endpoints().offers(link.evidence.policy, link.evidence.mode) {
         // A channel without security is there for discovery even when no session may use it.
@@ -38,6 +46,9 @@ pub(super) fn create(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -
         requested_timeout: asked.requested_session_timeout,
         max_response_message_size: asked.max_response_message_size,
     };
+    let Some(turn) = Turn::take(shared, link, request, out) else {
+        return Ok(Progress::Done);
+    };
     let created = shared
         .sessions
         .lock()
@@ -46,15 +57,15 @@ pub(super) fn create(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -
     let created = created?;
     tracing::debug!(session = %created.session.session_id(), peer = %link.peer, "session created");
     let (shared, evidence, context) = (Arc::clone(shared), Arc::clone(&link.evidence), request.context);
-    Ok(request.later(None, async move {
+    turn.run(None, async move {
         let signer = Arc::clone(&shared);
         let nonce = asked.client_nonce.clone();
         let signing = tokio::task::spawn_blocking(move || sign(&signer, &evidence, &nonce));
         match signing.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR)) {
-            Ok(signature) => created_message(&shared, context, &asked, &created, signature),
-            Err(status) => context.fault_message(status).into(),
+            Ok(signature) => Ok((created_message(&shared, context, &asked, &created, signature), None)),
+            Err(status) => Err(status),
         }
-    }))
+    })
 }
 
 /// On a secured channel the client must be who its certificate says, and the certificate that of the channel.
@@ -98,7 +109,7 @@ fn created_message(
     asked: &CreateSessionRequest,
     created: &CreatedSession,
     server_signature: SignatureData,
-) -> Answered {
+) -> Vec<u8> {
     let response = CreateSessionResponse {
         response_header: context.header(),
         session_id: created.session.session_id().clone(),
@@ -113,13 +124,21 @@ fn created_message(
     };
     let mut message = Vec::new();
     respond::structure(&response, &mut message);
-    message.into()
+    message
 }
 
 /// ActivateSession (5.7.3).
-pub(super) fn activate(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -> Result<Progress, StatusCode> {
+pub(super) fn activate(
+    shared: &Arc<Shared>,
+    link: &Link,
+    request: &Request<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Progress, StatusCode> {
     let asked: ActivateSessionRequest = request.decode(shared)?;
     let now = request.context.now;
+    let Some(turn) = Turn::take(shared, link, request, out) else {
+        return Ok(Progress::Done);
+    };
     let check =
         shared
             .sessions
@@ -130,13 +149,10 @@ pub(super) fn activate(shared: &Arc<Shared>, link: &Link, request: &Request<'_>)
     let address = link.peer.ip();
     let logins = Arc::clone(&link.logins);
     let guard = check.session.enter(now);
-    Ok(request.later(Some(guard), async move {
-        let turn = match identity::turn(&shared, logins, address, &token).await {
-            Ok(turn) => turn,
-            Err(status) => return context.fault_message(status).into(),
-        };
+    turn.run(Some(guard), async move {
+        let turn = identity::turn(&shared, logins, address, &token).await?;
         let job = {
-            let shared = Arc::clone(&shared);
+            let (shared, evidence) = (Arc::clone(&shared), Arc::clone(&evidence));
             let check = check.clone();
             let signature = asked.client_signature.clone();
             tokio::task::spawn_blocking(move || {
@@ -146,30 +162,46 @@ pub(super) fn activate(shared: &Arc<Shared>, link: &Link, request: &Request<'_>)
                 identity::verify(&shared, &evidence, address, &token, &check.server_nonce)
             })
         };
-        let verified = job.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR));
-        let user = verified.map(|(identity, roles)| VerifiedUser {
+        let (identity, roles) = job.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR))?;
+        let user = VerifiedUser {
             identity,
             roles,
             locales: asked.locale_ids.clone(),
-        });
-        match user.and_then(|user| complete(&shared, check, user)) {
-            Ok((activated, server_nonce)) => {
-                let header = context.header();
-                let response = ActivateSessionResponse {
-                    response_header: header,
-                    server_nonce,
-                    ..ActivateSessionResponse::default()
-                };
-                let mut message = Vec::new();
-                respond::structure(&response, &mut message);
-                Answered {
-                    message,
-                    activated: Some(activated),
-                }
-            }
-            Err(status) => context.fault_message(status).into(),
+        };
+        let (session, server_nonce) = complete(&shared, check, user)?;
+        let charge = charge(&shared, address, &evidence, &session).await?;
+        let response = ActivateSessionResponse {
+            response_header: context.header(),
+            server_nonce,
+            ..ActivateSessionResponse::default()
+        };
+        let mut message = Vec::new();
+        respond::structure(&response, &mut message);
+        Ok((message, Some(Activated { session, charge })))
+    })
+}
+
+/// Whom an activated session is charged to. One that nobody can be charged for is closed: it never runs unaccounted.
+async fn charge(
+    shared: &Shared,
+    peer: IpAddr,
+    evidence: &ChannelEvidence,
+    session: &ValidatedSession,
+) -> Result<Arc<Charge>, StatusCode> {
+    match shared.admission.classify(peer, evidence, Some(session)).await {
+        Ok(charge) => {
+            shared.charges.keep(session, &charge);
+            Ok(charge)
         }
-    }))
+        Err(error) => {
+            tracing::warn!(session = %session.handle.session_id(), %error, "session closed: nobody to charge its work to");
+            let token = session.handle.authentication_token();
+            // It may have ended meanwhile.
+            let _ = shared.sessions.lock().close(token, session.snapshot.channel, true);
+            shared.session_table_changed();
+            Err(StatusCode::BAD_INTERNAL_ERROR)
+        }
+    }
 }
 
 /// The proof that the client has its private key: a signature over this server's certificate and the last nonce.
@@ -251,20 +283,15 @@ pub(super) fn close(
     Ok(Progress::Done)
 }
 
-/// Cancel (5.7.5): ends what waits on this connection, then asks the session's shard for its Publish requests.
-pub(super) fn cancel(shared: &Arc<Shared>, link: &mut Link, request: &Request<'_>) -> Result<Progress, StatusCode> {
+/// Cancel (5.7.5): ends what waits for managers, then asks the session's shard for its Publish requests.
+pub(super) fn cancel(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -> Result<Progress, StatusCode> {
     let asked: CancelRequest = request.decode(shared)?;
-    let token = request.peek.header.authentication_token;
-    let bound = link.session(shared, request.context.now, token)?.clone();
-    let cancelled = link.cancel(asked.request_handle);
+    let bound = link.bound().ok_or(StatusCode::BAD_INTERNAL_ERROR)?;
+    let session = bound.session.handle.number();
+    let cancelled = shared
+        .admission
+        .cancel(request.context.now.mono, session, asked.request_handle);
     let reply = super::subscriptions::reply_to(link, request);
-    shared.shards.cancel(
-        &bound,
-        reply,
-        asked.request_handle,
-        u32::try_from(cancelled.len()).unwrap_or(u32::MAX),
-    )?;
-    Ok(Progress::Cancelled(
-        cancelled.into_iter().map(|id| (id, asked.request_handle)).collect(),
-    ))
+    shared.shards.cancel(bound, reply, asked.request_handle, cancelled)?;
+    Ok(Progress::HandedOver)
 }

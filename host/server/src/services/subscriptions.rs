@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backplane_queue::isolation::Stage;
 use backplane_types::service::RequestKind;
 use backplane_types::view::PublishView;
 use backplane_types::{DecodeError, StatusCode, SubscriptionAcknowledgement};
 
 use super::{Progress, Request};
+use crate::admission::{Held, Place};
 use crate::link::{Bound, Link};
 use crate::shard::{ReplyTo, Work};
 use crate::shared::Shared;
@@ -23,12 +25,8 @@ pub(super) fn reply_to(link: &Link, request: &Request<'_>) -> ReplyTo {
 }
 
 /// Hands a request to the shard of its session, which answers it.
-pub(super) fn hand_over(
-    shared: &Arc<Shared>,
-    link: &Link,
-    bound: &Bound,
-    request: &Request<'_>,
-) -> Result<Progress, StatusCode> {
+pub(super) fn hand_over(shared: &Arc<Shared>, link: &Link, request: &Request<'_>) -> Result<Progress, StatusCode> {
+    let bound = link.bound().ok_or(StatusCode::BAD_INTERNAL_ERROR)?;
     use RequestKind as Kind;
     let work = match request.kind {
         Kind::Publish => publish(shared, request)?,
@@ -43,9 +41,28 @@ pub(super) fn hand_over(
         Kind::SetMonitoringMode => Work::SetMonitoringMode(request.decode(shared)?),
         _ => return Err(StatusCode::BAD_SERVICE_UNSUPPORTED),
     };
-    let place = link.hand_over().ok_or(StatusCode::BAD_TOO_MANY_OPERATIONS)?;
-    shared.shards.request(bound, reply_to(link, request), work, place)?;
+    let held = hold(shared, link, bound, request.kind)?;
+    shared.shards.request(bound, reply_to(link, request), work, held)?;
     Ok(Progress::HandedOver)
+}
+
+/// A place on the way to the shard, and for a Publish request, which is parked there, what it holds until it is answered.
+fn hold(shared: &Shared, link: &Link, bound: &Bound, kind: RequestKind) -> Result<Held, StatusCode> {
+    let place = Place::take(link.waiting(), link.waiting_limit()).ok_or(StatusCode::BAD_TOO_MANY_OPERATIONS)?;
+    let mut leases = [None, None];
+    if kind == RequestKind::Publish {
+        let owner = bound.charge.owner();
+        let wanted = [
+            (Stage::ParkedRequest, 1),
+            (Stage::RequestQueueBytes, shared.limits.message_size.into()),
+        ];
+        let granted = shared.admission.acquire_all(owner, wanted);
+        leases = granted.map_err(|_| StatusCode::BAD_SERVER_TOO_BUSY)?.map(Some);
+    }
+    Ok(Held {
+        leases,
+        place: Some(place),
+    })
 }
 
 fn publish(shared: &Shared, request: &Request<'_>) -> Result<Work, StatusCode> {

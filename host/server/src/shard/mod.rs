@@ -7,8 +7,6 @@ mod serve;
 mod source;
 mod task;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use backplane_session::{Limits, SampleKey};
@@ -21,8 +19,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub(crate) use task::run;
 
+use crate::admission::Held;
 use crate::config::ServerLimits;
-use crate::link::{Bound, Outbound, OutboundSender};
+use crate::link::{Answer, Bound, Outbound, OutboundSender};
 
 /// The way back to the client of one request.
 #[derive(Debug, Clone)]
@@ -34,14 +33,16 @@ pub(crate) struct ReplyTo {
 }
 
 impl ReplyTo {
-    /// Sends the whole response message.
-    fn send(&self, message: Vec<u8>) {
+    /// Sends the whole response message; what the request `held` goes back when it is sealed.
+    fn send(&self, message: Vec<u8>, held: Option<Held>) {
         // The connection may be gone: then nobody waits for the answer, and messages stay for Republish.
         let _ = self.outbound.send(Outbound {
-            request_id: self.request_id,
-            message,
-            waited: false,
+            answer: Answer::One {
+                request_id: self.request_id,
+                message,
+            },
             activated: None,
+            held: held.into_iter().collect(),
         });
     }
 }
@@ -69,26 +70,6 @@ pub(crate) enum Work {
     },
 }
 
-/// A request's place on its way to a shard; given back when the shard has taken it up.
-#[derive(Debug)]
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    /// Takes one of `limit` places.
-    pub(crate) fn take(places: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let taken = places.try_update(Ordering::AcqRel, Ordering::Acquire, |used| {
-            (used < limit).then_some(used + 1)
-        });
-        taken.ok().map(|_| Self(Arc::clone(places)))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 /// What a shard is told.
 #[derive(Debug)]
 enum Command {
@@ -96,7 +77,7 @@ enum Command {
         bound: Box<Bound>,
         reply: ReplyTo,
         work: Box<Work>,
-        place: Option<Place>,
+        held: Option<Held>,
     },
     SessionClosed {
         session: u32,
@@ -112,7 +93,7 @@ enum Command {
     },
 }
 
-/// The doors to all shards. Unbounded in type only: every request has a [`Place`], everything else is one of a bounded kind.
+/// The doors to all shards. Unbounded in type only: every request has a place, everything else is one of a bounded kind.
 #[derive(Debug)]
 pub(crate) struct Shards {
     doors: Vec<UnboundedSender<Command>>,
@@ -151,7 +132,7 @@ impl Shards {
     ///
     /// # Errors
     /// `BadServerHalted` when the server stops.
-    pub(crate) fn request(&self, bound: &Bound, reply: ReplyTo, work: Work, place: Place) -> Result<(), StatusCode> {
+    pub(crate) fn request(&self, bound: &Bound, reply: ReplyTo, work: Work, held: Held) -> Result<(), StatusCode> {
         let session = bound.session.handle.number();
         self.tell(
             session,
@@ -159,7 +140,7 @@ impl Shards {
                 bound: Box::new(bound.clone()),
                 reply,
                 work: Box::new(work),
-                place: Some(place),
+                held: Some(held),
             },
         )
     }
@@ -185,7 +166,7 @@ impl Shards {
                 bound: Box::new(bound.clone()),
                 reply,
                 work,
-                place: None,
+                held: None,
             },
         )
     }

@@ -11,6 +11,7 @@ use backplane_types::{Encoder, Now, StatusCode};
 use super::serve::{Scene, serve};
 use super::source::{Source, SpaceSampler, follow_structure};
 use super::{Command, Door, ReplyTo, Work};
+use crate::admission::Held;
 use crate::link::Bound;
 use crate::respond::Context;
 use crate::shared::Shared;
@@ -38,8 +39,8 @@ struct Shard {
     registry: Arc<SubscriptionRegistry>,
     sessions: HashMap<u32, Entry>,
     timers: BTreeSet<(Duration, u32)>,
-    /// Publish requests that wait, by ticket.
-    tickets: HashMap<u64, ReplyTo>,
+    /// Publish requests that wait, by ticket, with what they hold meanwhile.
+    tickets: HashMap<u64, (ReplyTo, Option<Held>)>,
     next_ticket: u64,
     /// The structure that the sources belong to.
     epoch: u64,
@@ -109,10 +110,11 @@ impl Shard {
                 bound,
                 reply,
                 work,
-                place,
+                held,
             } => {
-                drop(place);
-                self.serve(now, *bound, reply, *work);
+                // It has arrived: its place is for the next. What a Publish request holds beside it stays until it is answered.
+                let held = held.map(|held| Held { place: None, ..held });
+                self.serve(now, *bound, reply, *work, held);
             }
             Command::SessionClosed { session, delete } => {
                 if let Some(entry) = self.sessions.get_mut(&session) {
@@ -135,7 +137,7 @@ impl Shard {
         }
     }
 
-    fn serve(&mut self, now: Now, bound: Bound, reply: ReplyTo, work: Work) {
+    fn serve(&mut self, now: Now, bound: Bound, reply: ReplyTo, work: Work, held: Option<Held>) {
         let context = Context {
             now,
             request_handle: reply.request_handle,
@@ -143,7 +145,7 @@ impl Shard {
         let session = bound.session.handle.number();
         if bound.session.handle.is_closed() {
             // It waited behind the news that its session is over.
-            reply.send(context.fault_message(StatusCode::BAD_SESSION_CLOSED));
+            reply.send(context.fault_message(StatusCode::BAD_SESSION_CLOSED), held);
             return;
         }
         self.next_ticket = self.next_ticket.wrapping_add(1);
@@ -161,7 +163,7 @@ impl Shard {
         }
         let publishes = matches!(work, Work::Publish { .. });
         if publishes {
-            self.tickets.insert(ticket, reply.clone());
+            self.tickets.insert(ticket, (reply.clone(), held));
         }
         let mut scene = Scene {
             subscriptions: &mut entry.subscriptions,
@@ -171,9 +173,9 @@ impl Shard {
             ticket: PublishTicket(ticket),
         };
         match serve(&mut scene, work) {
-            Ok(Some(message)) => reply.send(message),
+            Ok(Some(message)) => reply.send(message, None),
             Ok(None) => {}
-            Err(status) => reply.send(context.fault_message(status)),
+            Err(status) => reply.send(context.fault_message(status), None),
         }
         self.settle(now, session);
     }
@@ -184,7 +186,7 @@ impl Shard {
         let of_connection = |ticket: PublishTicket| {
             tickets
                 .get(&ticket.0)
-                .is_some_and(|reply| reply.connection == connection)
+                .is_some_and(|(reply, _)| reply.connection == connection)
         };
         let mut touched = Vec::new();
         for (session, entry) in &mut self.sessions {
@@ -227,8 +229,8 @@ impl Shard {
             return;
         };
         while let Some((ticket, reply)) = entry.subscriptions.poll_response() {
-            if let Some(to) = self.tickets.remove(&ticket.0) {
-                to.send(published(now, &to, &reply));
+            if let Some((to, held)) = self.tickets.remove(&ticket.0) {
+                to.send(published(now, &to, &reply), held);
             }
         }
         while let Some(subscription) = entry.subscriptions.poll_ended() {

@@ -24,6 +24,13 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
+    /// Whether there may be a whole chunk.
+    #[must_use]
+    pub(crate) fn has_work(&self) -> bool {
+        let there = self.bytes.len().saturating_sub(self.start);
+        there > 0 && there >= self.wanted
+    }
+
     /// What is there, to be decoded in place.
     pub(crate) fn pending(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.start..).unwrap_or_default()

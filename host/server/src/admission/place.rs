@@ -1,0 +1,132 @@
+//! A connection's place in the server: its leases, and the wish that it may end for another.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use backplane_queue::isolation::{Lease, Owner, Refused, Stage};
+use tokio::sync::Notify;
+
+use super::Charge;
+use crate::shared::Shared;
+
+/// How a connection is asked to give way.
+#[derive(Debug, Default)]
+pub(crate) struct Leave {
+    asked: AtomicBool,
+    news: Notify,
+}
+
+impl Leave {
+    /// Asks.
+    pub(crate) fn ask(&self) {
+        self.asked.store(true, Ordering::Release);
+        self.news.notify_one();
+    }
+}
+
+/// One connection's place; everything it holds goes back when it is dropped.
+pub(crate) struct ConnectionPlace {
+    shared: Arc<Shared>,
+    /// Never used twice in this process.
+    number: u64,
+    leave: Arc<Leave>,
+    /// Whom the connection is charged to until its channel says more.
+    charge: Arc<Charge>,
+    /// Kept while it lives.
+    _connection: Lease,
+    /// While a channel is being opened or renewed.
+    handshake: Option<Lease>,
+    reassembly: Option<Lease>,
+}
+
+impl ConnectionPlace {
+    pub(crate) fn new(shared: &Arc<Shared>, number: u64, charge: Arc<Charge>, leases: [Lease; 2]) -> Self {
+        let leave = Arc::default();
+        shared.connections.add(number, &leave);
+        let [connection, handshake] = leases;
+        Self {
+            shared: Arc::clone(shared),
+            number,
+            leave,
+            charge,
+            _connection: connection,
+            handshake: Some(handshake),
+            reassembly: None,
+        }
+    }
+
+    /// The connection's number.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whom the connection is charged to before its channel is open.
+    pub(crate) fn charge(&self) -> &Arc<Charge> {
+        &self.charge
+    }
+
+    /// Whether another connection needs the place.
+    pub(crate) fn must_leave(&self) -> bool {
+        self.leave.asked.load(Ordering::Acquire)
+    }
+
+    /// Ready when [`must_leave`](Self::must_leave) has become true.
+    pub(crate) async fn asked_to_leave(&self) {
+        let notified = self.leave.news.notified();
+        tokio::pin!(notified);
+        poll_fn(|cx| {
+            if self.must_leave() {
+                return Poll::Ready(());
+            }
+            notified.as_mut().poll(cx)
+        })
+        .await;
+    }
+
+    /// A channel is about to be opened or renewed.
+    ///
+    /// # Errors
+    /// When its owner may not open more at a time.
+    pub(crate) fn begin_handshake(&mut self, owner: &Owner) -> Result<(), Refused> {
+        if self.handshake.is_none() {
+            self.handshake = Some(self.shared.admission.acquire(Stage::Handshake, owner, 1)?);
+        }
+        Ok(())
+    }
+
+    /// The channel is open.
+    pub(crate) fn end_handshake(&mut self) {
+        self.handshake = None;
+    }
+
+    /// No message is incomplete.
+    pub(crate) fn end_reassembly(&mut self) {
+        self.reassembly = None;
+    }
+
+    /// Charges the bytes of an incomplete message to its owner: `held` in all. An owner stays with a message from its first
+    /// piece to its last.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub(crate) fn charge_reassembly(&mut self, held: usize, owner: &Owner) -> Result<(), Refused> {
+        let held = held as u64;
+        match &mut self.reassembly {
+            Some(lease) if lease.amount() >= held => Ok(()),
+            Some(lease) => lease.grow(held.saturating_sub(lease.amount())),
+            None => {
+                let lease = self.shared.admission.acquire(Stage::ReassemblyBytes, owner, held)?;
+                self.reassembly = Some(lease);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for ConnectionPlace {
+    fn drop(&mut self) {
+        self.shared.connections.remove(self.number);
+    }
+}

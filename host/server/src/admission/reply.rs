@@ -1,0 +1,189 @@
+//! The way back to the client for one request that waits, taken by whoever ends the request.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use backplane_queue::isolation::Lease;
+use backplane_types::StatusCode;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::link::{Answer, Outbound, OutboundSender};
+use crate::respond::Context;
+
+/// What a waiting request holds until its answer is sealed, so that a client that does not read is charged for it.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) leases: [Option<Lease>; 2],
+    pub(crate) place: Option<Place>,
+}
+
+/// A request's place among those of its connection that wait; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Arc<AtomicUsize>,
+    count: usize,
+}
+
+impl Place {
+    /// Takes one of `limit` places.
+    pub(crate) fn take(places: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
+        let taken = places.try_update(Ordering::AcqRel, Ordering::Acquire, |used| {
+            (used < limit).then_some(used + 1)
+        });
+        taken.ok().map(|_| Self {
+            places: Arc::clone(places),
+            count: 1,
+        })
+    }
+
+    /// Takes one more for the same holder. False when there is none.
+    pub(crate) fn grow(&mut self, limit: usize) -> bool {
+        let taken = self
+            .places
+            .try_update(Ordering::AcqRel, Ordering::Acquire, |used| {
+                (used < limit).then_some(used + 1)
+            })
+            .is_ok();
+        self.count += usize::from(taken);
+        taken
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.fetch_sub(self.count, Ordering::AcqRel);
+    }
+}
+
+/// Tells a worker that nobody waits for its work any more.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    left: AtomicUsize,
+    nobody: Notify,
+}
+
+impl Stop {
+    /// For work that nobody waits for yet.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            left: AtomicUsize::new(0),
+            nobody: Notify::new(),
+        })
+    }
+
+    fn one_less(&self) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.nobody.notify_one();
+        }
+    }
+
+    /// Ready when all requests of the work were answered by others.
+    pub(crate) async fn nobody_waits(&self) {
+        self.nobody.notified().await;
+    }
+}
+
+/// What answers one waiting request. One that is dropped unanswered, because its work panicked, answers BadInternalError.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    request_id: u32,
+    request_handle: u32,
+    clock: Clock,
+    outbound: Option<OutboundSender>,
+    stop: Arc<Stop>,
+    /// Goes along with the answer.
+    pub(crate) held: Held,
+}
+
+impl Reply {
+    pub(crate) fn new(
+        request_id: u32,
+        request_handle: u32,
+        clock: Clock,
+        outbound: OutboundSender,
+        stop: &Arc<Stop>,
+        held: Held,
+    ) -> Self {
+        stop.left.fetch_add(1, Ordering::AcqRel);
+        Self {
+            request_id,
+            request_handle,
+            clock,
+            outbound: Some(outbound),
+            stop: Arc::clone(stop),
+            held,
+        }
+    }
+
+    pub(crate) fn request_handle(&self) -> u32 {
+        self.request_handle
+    }
+
+    pub(crate) fn request_id(&self) -> u32 {
+        self.request_id
+    }
+
+    /// Answers with a whole message.
+    pub(crate) fn send(mut self, message: Vec<u8>, activated: Option<crate::link::Activated>) {
+        self.answer(message, activated);
+    }
+
+    /// Answers with a fault.
+    pub(crate) fn fault(mut self, status: StatusCode) {
+        let message = self.fault_message(status);
+        self.answer(message, None);
+    }
+
+    /// Answers with a fault in place of the worker, who may stop.
+    pub(crate) fn end(self, status: StatusCode) {
+        let stop = Arc::clone(&self.stop);
+        self.fault(status);
+        stop.one_less();
+    }
+
+    /// Takes what answers away: somebody sends the answer together with others.
+    pub(crate) fn defuse(mut self) -> Held {
+        self.outbound = None;
+        std::mem::take(&mut self.held)
+    }
+
+    /// A whole ServiceFault for this request.
+    pub(crate) fn fault_message(&self, status: StatusCode) -> Vec<u8> {
+        let context = Context {
+            now: self.clock.now(),
+            request_handle: self.request_handle,
+        };
+        context.fault_message(status)
+    }
+
+    fn answer(&mut self, message: Vec<u8>, activated: Option<crate::link::Activated>) {
+        let Some(outbound) = self.outbound.take() else { return };
+        // The connection may be gone; then nobody waits for the answer.
+        let _ = outbound.send(Outbound {
+            answer: Answer::One {
+                request_id: self.request_id,
+                message,
+            },
+            activated,
+            held: vec_of(std::mem::take(&mut self.held)),
+        });
+    }
+}
+
+fn vec_of(held: Held) -> Vec<Held> {
+    if held.place.is_none() && held.leases.iter().all(Option::is_none) {
+        Vec::new()
+    } else {
+        vec![held]
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if self.outbound.is_some() {
+            let message = self.fault_message(StatusCode::BAD_INTERNAL_ERROR);
+            self.answer(message, None);
+        }
+    }
+}
