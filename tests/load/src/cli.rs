@@ -1,0 +1,303 @@
+//! The command line: scenarios, switches, and what they mean when they are left out.
+//!
+//! Owns names, defaults and limits of all switches. Knows nothing of how a scenario is run.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use backplane_crypto::SecurityPolicy;
+use backplane_types::MessageSecurityMode;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Puts load on OPC UA servers and says what it costs them.
+#[derive(Parser, Debug)]
+#[command(name = "backplane-load", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Single-value Reads, pipelined: 10 sessions with 100 under way each
+    O6read(Load),
+    /// Reads of 100 values, one under way in each of 20 sessions
+    Read(Load),
+    /// Writes of 100 values, one under way in each of 20 sessions
+    Write(Load),
+    /// Browse of the Server object, forward, hierarchical, all fields; one under way in each of 20 sessions
+    Browse(Load),
+    /// As o6read, on variables that the plugin is asked for
+    Ondemand(Load),
+}
+
+/// A scenario, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+pub(crate) enum Scenario {
+    O6read,
+    Read,
+    Write,
+    Browse,
+    Ondemand,
+}
+
+impl Scenario {
+    /// As on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::O6read => "o6read",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Browse => "browse",
+            Self::Ondemand => "ondemand",
+        }
+    }
+
+    /// Sessions, requests under way in each, operations in each request.
+    fn defaults(self) -> (u32, u32, u32) {
+        match self {
+            Self::O6read | Self::Ondemand => (10, 100, 1),
+            Self::Read | Self::Write => (20, 1, 100),
+            Self::Browse => (20, 1, 1),
+        }
+    }
+}
+
+impl Command {
+    /// The scenario and its switches.
+    pub(crate) fn scenario(&self) -> (Scenario, &Load) {
+        match self {
+            Self::O6read(load) => (Scenario::O6read, load),
+            Self::Read(load) => (Scenario::Read, load),
+            Self::Write(load) => (Scenario::Write, load),
+            Self::Browse(load) => (Scenario::Browse, load),
+            Self::Ondemand(load) => (Scenario::Ondemand, load),
+        }
+    }
+}
+
+/// How channels are secured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Security {
+    #[default]
+    None,
+    Sign,
+    Encrypt,
+}
+
+impl Security {
+    pub(crate) fn mode(self) -> MessageSecurityMode {
+        match self {
+            Self::None => MessageSecurityMode::NONE,
+            Self::Sign => MessageSecurityMode::SIGN,
+            Self::Encrypt => MessageSecurityMode::SIGN_AND_ENCRYPT,
+        }
+    }
+}
+
+/// The CPUs of the server (as `taskset -c` takes them) and the one of the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Pin {
+    /// The operating system decides.
+    Free,
+    To {
+        server: String,
+        client: usize,
+    },
+}
+
+impl FromStr for Pin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self::Free);
+        }
+        let wrong = || format!("{text:?} is neither none nor SERVER,CLIENT such as 0,1 or 0-2,3");
+        let (server, client) = text.rsplit_once(',').ok_or_else(wrong)?;
+        let is_list = server
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'-' || byte == b',');
+        let client = client.parse().map_err(|_| wrong())?;
+        if server.is_empty() || !is_list {
+            return Err(wrong());
+        }
+        Ok(Self::To {
+            server: server.to_owned(),
+            client,
+        })
+    }
+}
+
+/// The switches of every scenario.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Load {
+    /// Connections, with a session each
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub(crate) sessions: Option<u32>,
+    /// Requests under way in each session
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) inflight: Option<u32>,
+    /// Values in each request
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) nodes: Option<u32>,
+    /// Variables that take turns
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) variables: u32,
+    /// Length of the window that is measured
+    #[arg(long, default_value_t = 20.0, value_parser = seconds)]
+    pub(crate) seconds: f64,
+    /// Load before the window
+    #[arg(long, default_value_t = 10.0, value_parser = seconds)]
+    pub(crate) warmup: f64,
+    /// Security of the channels
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) security: Security,
+    /// The policy when there is security
+    #[arg(long, default_value = "Basic256Sha256", value_parser = policy)]
+    pub(crate) policy: SecurityPolicy,
+    /// Cores of the server and of the client: SERVER,CLIENT or none [default: 0,1 where there are two]
+    #[arg(long)]
+    pub(crate) pin: Option<Pin>,
+    /// Server and client share core 0
+    #[arg(long, conflicts_with = "pin")]
+    pub(crate) same_core: bool,
+    /// The client sends every request by itself
+    #[arg(long)]
+    pub(crate) one_by_one: bool,
+    /// One JSON object for each server instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Servers to compare with, run one after the other behind the product
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) peers: Vec<String>,
+    /// Leave the product out
+    #[arg(long, conflicts_with_all = ["server", "url"])]
+    pub(crate) peers_only: bool,
+    /// How a peer is started: NAME=COMMAND; {nodes} is the number of variables
+    #[arg(long, value_name = "NAME=COMMAND")]
+    pub(crate) peer_command: Vec<String>,
+    /// The product's binary [default: backplane beside this program]
+    #[arg(long)]
+    pub(crate) server: Option<PathBuf>,
+    /// The plugin with the variables [default: where cargo builds it]
+    #[arg(long)]
+    pub(crate) plugin: Option<PathBuf>,
+    /// A server that runs already, instead of the product
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) url: Option<String>,
+    /// The process behind --url, if its cost is wanted
+    #[arg(long, requires = "url")]
+    pub(crate) pid: Option<u32>,
+    /// Runs of each server, taking turns
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: u32,
+}
+
+impl Load {
+    /// Sessions, requests under way, operations in a request.
+    pub(crate) fn shape(&self, scenario: Scenario) -> (u32, u32, u32) {
+        let (sessions, in_flight, nodes) = scenario.defaults();
+        (
+            self.sessions.unwrap_or(sessions),
+            self.inflight.unwrap_or(in_flight),
+            self.nodes.unwrap_or(nodes),
+        )
+    }
+
+    /// Where server and client run on a machine with `cores`.
+    pub(crate) fn placing(&self, cores: usize) -> Pin {
+        let to = |client| Pin::To {
+            server: "0".to_owned(),
+            client,
+        };
+        match (&self.pin, self.same_core) {
+            (Some(pin), _) => pin.clone(),
+            (None, true) => to(0),
+            (None, false) if cores >= 2 => to(1),
+            (None, false) => Pin::Free,
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+    if (0.0..=86_400.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err("between 0 and 86400".to_owned())
+    }
+}
+
+fn policy(text: &str) -> Result<SecurityPolicy, String> {
+    SecurityPolicy::from_name(text)
+        .filter(|policy| !policy.is_none())
+        .ok_or_else(|| "Basic256Sha256, Aes128_Sha256_RsaOaep or Aes256_Sha256_RsaPss".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::{Cli, Pin, Scenario, Security};
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_left_out_depends_on_the_scenario() {
+        let cli = Cli::try_parse_from(["backplane-load", "o6read", "--peers", "open62541,echo"]).unwrap();
+        let (scenario, load) = cli.command.scenario();
+        assert_eq!((scenario, load.shape(scenario)), (Scenario::O6read, (10, 100, 1)));
+        assert_eq!(load.peers, ["open62541", "echo"]);
+        assert_eq!(load.security, Security::None);
+        let cli = Cli::try_parse_from(["backplane-load", "write", "--sessions", "3", "--security", "encrypt"]).unwrap();
+        let (scenario, load) = cli.command.scenario();
+        assert_eq!(load.shape(scenario), (3, 1, 100));
+        assert_eq!(load.security, Security::Encrypt);
+    }
+
+    #[test]
+    fn cores() {
+        let load = |arguments: &[&str]| {
+            let all = ["backplane-load", "read"].iter().chain(arguments);
+            Cli::try_parse_from(all)
+                .map(|cli| cli.command.scenario().1.placing(2))
+                .map_err(|error| error.to_string())
+        };
+        let to = |server: &str, client| {
+            Ok(Pin::To {
+                server: server.to_owned(),
+                client,
+            })
+        };
+        assert_eq!(load(&[]), to("0", 1));
+        assert_eq!(load(&["--same-core"]), to("0", 0));
+        assert_eq!(load(&["--pin", "0-2,3"]), to("0-2", 3));
+        assert_eq!(load(&["--pin", "none"]), Ok(Pin::Free));
+        for wrong in ["1", "a,1", ",1", "0,x"] {
+            assert!(load(&["--pin", wrong]).is_err(), "{wrong}");
+        }
+        assert!(load(&["--pin", "0,1", "--same-core"]).is_err());
+        let cli = Cli::try_parse_from(["backplane-load", "read"]).unwrap();
+        assert_eq!(cli.command.scenario().1.placing(1), Pin::Free);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for wrong in [
+            ["--sessions", "0"],
+            ["--seconds", "-1"],
+            ["--security", "some"],
+            ["--policy", "None"],
+            ["--rounds", "0"],
+        ] {
+            let all = ["backplane-load", "read"].iter().chain(&wrong);
+            assert!(Cli::try_parse_from(all).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Closed loops: every connection has a fixed number of requests under way, and sends a new one for each response.
+//!
+//! Owns the event loop and the bookkeeping of what is under way. One thread, sockets that never block; all requests that became free in
+//! one read leave in one write. Knows neither processes nor reports.
+
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+
+use crate::clock::Clock;
+use crate::error::LoadError;
+use crate::histogram::Histogram;
+use crate::transport::{Prepared, SCRATCH, Transport};
+use crate::verify::{Verifier, Wrong};
+
+/// Events taken from the operating system at once.
+const EVENTS: usize = 1_024;
+/// How often the time is looked at when nothing comes.
+const TICK: Duration = Duration::from_millis(50);
+/// How long responses may take to come in after the window.
+const DRAIN: Duration = Duration::from_secs(5);
+/// Different problems kept in words.
+const MOST_WORDS: usize = 5;
+
+/// The edges of the time that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edge {
+    Begin,
+    End,
+}
+
+/// What went wrong, counted, and the first few in words.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Problems {
+    pub(crate) count: u64,
+    pub(crate) words: Vec<String>,
+}
+
+impl Problems {
+    pub(crate) fn add(&mut self, count: u64, words: impl FnOnce() -> String) {
+        self.count = self.count.saturating_add(count);
+        if self.words.len() < MOST_WORDS {
+            let words = words();
+            if !self.words.contains(&words) {
+                self.words.push(words);
+            }
+        }
+    }
+}
+
+/// What came of a loop.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// Responses inside the window.
+    pub(crate) requests: u64,
+    /// Length of the window.
+    pub(crate) time: Duration,
+    /// From the write that took a request to the read that brought its response, in ns.
+    pub(crate) latency: Histogram,
+    /// At any time, also outside the window.
+    pub(crate) problems: Problems,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// 0: free.
+    request_id: u32,
+    sent: u64,
+}
+
+/// One connection of a closed loop.
+pub(crate) struct Client {
+    transport: Transport,
+    requests: Vec<Prepared>,
+    next: usize,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    one_by_one: bool,
+    unsent: bool,
+    alive: bool,
+}
+
+impl Client {
+    /// Sends `requests` in turn, `in_flight` at a time.
+    pub(crate) fn new(transport: Transport, requests: Vec<Prepared>, in_flight: u32, one_by_one: bool) -> Self {
+        Self {
+            transport,
+            requests,
+            next: 0,
+            slots: (0..in_flight).map(|_| Slot::default()).collect(),
+            free: (0..in_flight).rev().collect(),
+            one_by_one,
+            unsent: false,
+            alive: true,
+        }
+    }
+
+    fn under_way(&self) -> u64 {
+        self.slots.len().saturating_sub(self.free.len()) as u64
+    }
+
+    /// Sends as much as may be under way.
+    fn fill(&mut self, clock: Clock) -> Result<(), LoadError> {
+        let sent = clock.nanos();
+        while let Some(handle) = self.free.pop() {
+            let Some(request) = self.requests.get(self.next) else {
+                return Ok(());
+            };
+            let request_id = self.transport.queue(request, handle)?;
+            self.next = if self.next.saturating_add(1) < self.requests.len() {
+                self.next.saturating_add(1)
+            } else {
+                0
+            };
+            if let Some(slot) = usize::try_from(handle).ok().and_then(|index| self.slots.get_mut(index)) {
+                *slot = Slot { request_id, sent };
+            }
+            if self.one_by_one {
+                self.unsent = !self.transport.flush()?;
+            }
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), LoadError> {
+        self.unsent = !self.transport.flush()?;
+        Ok(())
+    }
+
+    /// Reads once; true if there may be more to read.
+    fn take(&mut self, shared: &mut Shared) -> Result<bool, LoadError> {
+        let Self {
+            transport, slots, free, ..
+        } = self;
+        let Shared {
+            scratch,
+            verifier,
+            outcome,
+            clock,
+        } = shared;
+        let mut now = None;
+        transport.receive(scratch, |request_id, body| {
+            let now = *now.get_or_insert_with(|| clock.nanos());
+            let (handle, result) = verifier.check(body);
+            if let Err(wrong) = result {
+                outcome.problems.add(1, || words(wrong));
+            }
+            let slot = handle.and_then(|handle| slots.get_mut(usize::try_from(handle).ok()?));
+            match (slot, handle) {
+                (Some(slot), Some(handle)) if slot.request_id == request_id && request_id != 0 => {
+                    slot.request_id = 0;
+                    free.push(handle);
+                    outcome.requests = outcome.requests.saturating_add(1);
+                    outcome.latency.record(now.saturating_sub(slot.sent));
+                    Ok(())
+                }
+                _ => Err(LoadError::Response("to a request that is not under way")),
+            }
+        })
+    }
+}
+
+/// What is wrong with a response, in words.
+pub(crate) fn words(wrong: Wrong) -> String {
+    match wrong {
+        Wrong::Fault(status) => format!("service result {status}"),
+        Wrong::Operation(status) => format!("an operation's result {status}"),
+        Wrong::Shape(what) => what.to_owned(),
+    }
+}
+
+struct Shared {
+    scratch: Vec<u8>,
+    verifier: Verifier,
+    outcome: Outcome,
+    clock: Clock,
+}
+
+/// See the module.
+pub(crate) struct Loop {
+    clients: Vec<Client>,
+    shared: Shared,
+    poll: Poll,
+}
+
+impl Loop {
+    /// A loop over `clients`, whose responses `verifier` checks.
+    pub(crate) fn new(clients: Vec<Client>, verifier: Verifier, clock: Clock) -> Result<Self, LoadError> {
+        let poll = Poll::new()?;
+        for (index, client) in clients.iter().enumerate() {
+            let stream = client.transport.stream();
+            stream.set_nonblocking(true)?;
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            poll.registry()
+                .register(&mut SourceFd(&stream.as_raw_fd()), Token(index), interest)?;
+        }
+        Ok(Self {
+            clients,
+            shared: Shared {
+                scratch: vec![0; SCRATCH],
+                verifier,
+                outcome: Outcome::default(),
+                clock,
+            },
+            poll,
+        })
+    }
+
+    /// Warms up, measures for `window`, and takes the responses that are still under way.
+    pub(crate) fn run(
+        mut self,
+        warm_up: Duration,
+        window: Duration,
+        edge: &mut dyn FnMut(Edge),
+    ) -> Result<Outcome, LoadError> {
+        let clock = self.shared.clock;
+        for client in &mut self.clients {
+            let result = client.fill(clock);
+            settle(client, &mut self.shared.outcome, result);
+        }
+        // A lone request needs no event loop: the thread waits in the read itself.
+        let lone = self.clients.len() == 1 && self.clients.iter().all(|client| client.slots.len() == 1);
+        if lone {
+            for client in &self.clients {
+                client.transport.stream().set_nonblocking(false)?;
+                client.transport.stream().set_read_timeout(Some(TICK))?;
+            }
+        }
+        let begin = clock.elapsed().saturating_add(warm_up);
+        self.turn_until(begin, lone, true)?;
+        edge(Edge::Begin);
+        self.shared.outcome.requests = 0;
+        self.shared.outcome.latency.clear();
+        let began = clock.elapsed();
+        self.turn_until(began.saturating_add(window), lone, true)?;
+        let ended = clock.elapsed();
+        edge(Edge::End);
+        let requests = self.shared.outcome.requests;
+        let latency = self.shared.outcome.latency.clone();
+        self.turn_until(clock.elapsed().saturating_add(DRAIN), lone, false)?;
+        let mut outcome = self.shared.outcome;
+        for client in self
+            .clients
+            .iter()
+            .filter(|client| client.alive && client.under_way() > 0)
+        {
+            outcome
+                .problems
+                .add(client.under_way(), || "no response within 5 s".to_owned());
+        }
+        Ok(Outcome {
+            requests,
+            latency,
+            time: ended.saturating_sub(began),
+            ..outcome
+        })
+    }
+
+    /// Turns the loop until `end`, or until nothing is under way.
+    fn turn_until(&mut self, end: Duration, lone: bool, refill: bool) -> Result<(), LoadError> {
+        let mut events = Events::with_capacity(EVENTS);
+        loop {
+            let now = self.shared.clock.elapsed();
+            if now >= end
+                || self
+                    .clients
+                    .iter()
+                    .all(|client| client.under_way() == 0 || !client.alive)
+            {
+                return Ok(());
+            }
+            if lone {
+                for client in &mut self.clients {
+                    let result = turn(client, &mut self.shared, refill, false);
+                    settle(client, &mut self.shared.outcome, result);
+                }
+                continue;
+            }
+            match self.poll.poll(&mut events, Some(TICK.min(end.saturating_sub(now)))) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                result => result?,
+            }
+            for event in &events {
+                let Some(client) = self.clients.get_mut(event.token().0).filter(|client| client.alive) else {
+                    continue;
+                };
+                let mut result = Ok(());
+                if event.is_writable() && client.unsent {
+                    result = client.flush();
+                }
+                if event.is_readable() && result.is_ok() {
+                    result = turn(client, &mut self.shared, refill, event.is_read_closed());
+                }
+                settle(client, &mut self.shared.outcome, result);
+            }
+        }
+    }
+}
+
+/// Reads what is there, and sends again what became free. `to_the_end`: the server has closed, so read until that shows.
+fn turn(client: &mut Client, shared: &mut Shared, refill: bool, to_the_end: bool) -> Result<(), LoadError> {
+    while client.take(shared)? || to_the_end {}
+    if refill { client.fill(shared.clock) } else { Ok(()) }
+}
+
+/// A connection that failed takes its requests with it.
+fn settle(client: &mut Client, outcome: &mut Outcome, result: Result<(), LoadError>) {
+    if let Err(error) = result {
+        client.alive = false;
+        outcome
+            .problems
+            .add(client.under_way().max(1), || format!("a connection ended: {error}"));
+    }
+}
