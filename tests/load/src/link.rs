@@ -289,12 +289,16 @@ impl Link {
         Ok(answer)
     }
 
-    /// Hands over: nothing is under way, and everything that was received has been taken.
-    pub(crate) fn into_transport(self) -> Result<Transport, LoadError> {
+    /// Hands over: nothing is under way, and everything that was received has been taken. `largest` is the size of the largest request.
+    pub(crate) fn into_transport(self, largest: usize) -> Result<Transport, LoadError> {
         if self.filled != 0 {
             return Err(LoadError::Response("more than was asked for"));
         }
-        let plain = self.plain.then_some(self.last_numbers);
+        let fits = self
+            .channel
+            .negotiated()
+            .is_some_and(|sizes| largest <= sizes.send_chunk);
+        let plain = (self.plain && fits).then_some(self.last_numbers);
         Transport::new(self.stream, self.channel, plain, self.clock)
     }
 }

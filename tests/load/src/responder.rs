@@ -109,6 +109,7 @@ impl Responder {
                         let trust = |_: &CertificateChain, _: SecurityPolicy, _: DateTime| Ok(());
                         let outcome = work.run(&self.identity, &trust, &mut SystemRandom);
                         channel.handle_opened(clock.now(), outcome, &mut out).unwrap();
+                        channel.set_limits_authenticated();
                     }
                     Event::Message { request_id, body } => match self.answer(&body) {
                         Answer::Send(answer) => channel.send(clock.now(), request_id, &answer, &mut out).unwrap(),

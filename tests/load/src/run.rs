@@ -15,6 +15,7 @@ use crate::process::Sample;
 use crate::report::{Cost, Row};
 use crate::requests::{Ask, prepare, value_of, window};
 use crate::server::{Launch, Server};
+use crate::transport::Prepared;
 use crate::verify::{Verifier, strings};
 
 /// The namespace of the variables on every server.
@@ -168,7 +169,7 @@ fn closed_loop(scenario: Scenario, load: &Load, running: &Running) -> Result<(Ou
     let mut clients = Vec::new();
     for session in 0..to_usize(sessions) {
         let link = Link::with_session(&target)?;
-        let requests = (0..turns)
+        let requests: Vec<_> = (0..turns)
             .map(|turn| {
                 let first = session
                     .saturating_mul(7)
@@ -179,8 +180,9 @@ fn closed_loop(scenario: Scenario, load: &Load, running: &Running) -> Result<(Ou
                 prepare(&ask, link.token(), &nodes, number)
             })
             .collect();
+        let largest = requests.iter().map(Prepared::size).max().unwrap_or(0);
         clients.push(Client::new(
-            link.into_transport()?,
+            link.into_transport(largest)?,
             requests,
             in_flight,
             load.one_by_one,

@@ -43,6 +43,11 @@ impl Prepared {
             handle_at: handle_at.saturating_add(CHUNK_HEADER),
         }
     }
+
+    /// Bytes on the wire without security, if one chunk can take them.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 /// Without security: the channel's numbers.
@@ -74,7 +79,8 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// `plain` is the last SequenceNumber and request id of a channel without security; `None` for one that is secured.
+    /// `plain` is the last SequenceNumber and request id of a channel without security whose requests fit into one chunk; `None` leaves
+    /// everything to the channel.
     pub(crate) fn new(
         stream: TcpStream,
         channel: ClientChannel,
