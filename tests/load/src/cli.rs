@@ -30,6 +30,16 @@ pub(crate) enum Command {
     Browse(Load),
     /// As o6read, on variables that the plugin is asked for
     Ondemand(Load),
+    /// One writer and 5 subscriptions with 100 items in each of 20 sessions; requests are notifications
+    Sub(Load),
+    /// Items on variables that count their reads: did each get 99 % of its samples?
+    Counters(Load),
+    /// 2,000 sessions that do nothing: memory of each, CPU of all
+    Idle(Load),
+    /// One session with one request at a time: alone, and beside 10 sessions of another user with 1,000 under way each
+    Flood(Load),
+    /// Compares two builds of the product: rounds in turn, medians
+    Ab(Ab),
 }
 
 /// A scenario, by its name.
@@ -41,6 +51,10 @@ pub(crate) enum Scenario {
     Write,
     Browse,
     Ondemand,
+    Sub,
+    Counters,
+    Idle,
+    Flood,
 }
 
 impl Scenario {
@@ -52,6 +66,10 @@ impl Scenario {
             Self::Write => "write",
             Self::Browse => "browse",
             Self::Ondemand => "ondemand",
+            Self::Sub => "sub",
+            Self::Counters => "counters",
+            Self::Idle => "idle",
+            Self::Flood => "flood",
         }
     }
 
@@ -60,22 +78,59 @@ impl Scenario {
         match self {
             Self::O6read | Self::Ondemand => (10, 100, 1),
             Self::Read | Self::Write => (20, 1, 100),
-            Self::Browse => (20, 1, 1),
+            Self::Browse | Self::Sub => (20, 1, 1),
+            Self::Counters => (1, 1, 1),
+            Self::Idle => (2_000, 1, 1),
+            Self::Flood => (10, 1_000, 1),
         }
     }
 }
 
 impl Command {
-    /// The scenario and its switches.
-    pub(crate) fn scenario(&self) -> (Scenario, &Load) {
-        match self {
+    /// The scenario and its switches; `None` for a comparison of builds.
+    pub(crate) fn scenario(&self) -> Option<(Scenario, &Load)> {
+        Some(match self {
             Self::O6read(load) => (Scenario::O6read, load),
             Self::Read(load) => (Scenario::Read, load),
             Self::Write(load) => (Scenario::Write, load),
             Self::Browse(load) => (Scenario::Browse, load),
             Self::Ondemand(load) => (Scenario::Ondemand, load),
-        }
+            Self::Sub(load) => (Scenario::Sub, load),
+            Self::Counters(load) => (Scenario::Counters, load),
+            Self::Idle(load) => (Scenario::Idle, load),
+            Self::Flood(load) => (Scenario::Flood, load),
+            Self::Ab(_) => return None,
+        })
     }
+}
+
+/// The switches of a comparison of builds.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Ab {
+    /// The product's binary as it was
+    #[arg(long)]
+    pub(crate) baseline: PathBuf,
+    /// The product's binary as it is now
+    #[arg(long)]
+    pub(crate) candidate: PathBuf,
+    /// Scenarios with their switches, one behind the other with semicolons between them
+    #[arg(long, default_value = "o6read; read; write; browse")]
+    pub(crate) scenarios: String,
+    /// Runs of each build in each scenario
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: u32,
+    /// Length of the window that is measured, unless a scenario says it
+    #[arg(long, default_value_t = 12.0, value_parser = seconds)]
+    pub(crate) seconds: f64,
+    /// Load before the window, unless a scenario says it
+    #[arg(long, default_value_t = 6.0, value_parser = seconds)]
+    pub(crate) warmup: f64,
+    /// The plugin with the variables [default: where cargo builds it]
+    #[arg(long)]
+    pub(crate) plugin: Option<PathBuf>,
+    /// One JSON object for each run instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How channels are secured.
@@ -152,6 +207,27 @@ pub(crate) struct Load {
     /// Load before the window
     #[arg(long, default_value_t = 10.0, value_parser = seconds)]
     pub(crate) warmup: f64,
+    /// sub: subscriptions of each session
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) subs: u32,
+    /// sub and counters: items of each subscription [default: 100; counters: 1000]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) items: Option<u32>,
+    /// sub and counters: publishing interval in ms [default: 100; counters: 1000]
+    #[arg(long, value_parser = milliseconds)]
+    pub(crate) publishing: Option<f64>,
+    /// sub and counters: sampling interval in ms [default: 0; counters: 10]
+    #[arg(long, value_parser = milliseconds)]
+    pub(crate) sampling: Option<f64>,
+    /// sub and counters: queue of each item
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) queue: u32,
+    /// sub: ms between two writes
+    #[arg(long, default_value_t = 50.0, value_parser = milliseconds)]
+    pub(crate) write_every: f64,
+    /// sub: the writer writes the first so many variables [default: all that have items]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) write_nodes: Option<u32>,
     /// Security of the channels
     #[arg(long, value_enum, default_value_t)]
     pub(crate) security: Security,
@@ -176,7 +252,7 @@ pub(crate) struct Load {
     /// Leave the product out
     #[arg(long, conflicts_with_all = ["server", "url"])]
     pub(crate) peers_only: bool,
-    /// How a peer is started: NAME=COMMAND; {nodes} is the number of variables
+    /// How a peer is started, if not as usual: NAME=COMMAND; {nodes} is the number of variables
     #[arg(long, value_name = "NAME=COMMAND")]
     pub(crate) peer_command: Vec<String>,
     /// The product's binary [default: backplane beside this program]
@@ -231,6 +307,15 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+fn milliseconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+    if (0.0..=3_600_000.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err("between 0 and 3600000".to_owned())
+    }
+}
+
 fn policy(text: &str) -> Result<SecurityPolicy, String> {
     SecurityPolicy::from_name(text)
         .filter(|policy| !policy.is_none())
@@ -251,12 +336,12 @@ mod tests {
     #[test]
     fn what_is_left_out_depends_on_the_scenario() {
         let cli = Cli::try_parse_from(["backplane-load", "o6read", "--peers", "open62541,echo"]).unwrap();
-        let (scenario, load) = cli.command.scenario();
+        let (scenario, load) = cli.command.scenario().unwrap();
         assert_eq!((scenario, load.shape(scenario)), (Scenario::O6read, (10, 100, 1)));
         assert_eq!(load.peers, ["open62541", "echo"]);
         assert_eq!(load.security, Security::None);
         let cli = Cli::try_parse_from(["backplane-load", "write", "--sessions", "3", "--security", "encrypt"]).unwrap();
-        let (scenario, load) = cli.command.scenario();
+        let (scenario, load) = cli.command.scenario().unwrap();
         assert_eq!(load.shape(scenario), (3, 1, 100));
         assert_eq!(load.security, Security::Encrypt);
     }
@@ -266,7 +351,7 @@ mod tests {
         let load = |arguments: &[&str]| {
             let all = ["backplane-load", "read"].iter().chain(arguments);
             Cli::try_parse_from(all)
-                .map(|cli| cli.command.scenario().1.placing(2))
+                .map(|cli| cli.command.scenario().unwrap().1.placing(2))
                 .map_err(|error| error.to_string())
         };
         let to = |server: &str, client| {
@@ -284,7 +369,14 @@ mod tests {
         }
         assert!(load(&["--pin", "0,1", "--same-core"]).is_err());
         let cli = Cli::try_parse_from(["backplane-load", "read"]).unwrap();
-        assert_eq!(cli.command.scenario().1.placing(1), Pin::Free);
+        assert_eq!(cli.command.scenario().unwrap().1.placing(1), Pin::Free);
+    }
+
+    #[test]
+    fn a_comparison_is_no_scenario() {
+        let cli = Cli::try_parse_from(["backplane-load", "ab", "--baseline", "a", "--candidate", "b"]).unwrap();
+        assert!(cli.command.scenario().is_none());
+        assert!(Cli::try_parse_from(["backplane-load", "ab", "--baseline", "a"]).is_err());
     }
 
     #[test]

@@ -21,6 +21,8 @@ const EVENTS: usize = 1_024;
 const TICK: Duration = Duration::from_millis(50);
 /// How long responses may take to come in after the window.
 const DRAIN: Duration = Duration::from_secs(5);
+/// Bytes of the buffer to read into when one client must not wait long for the others.
+const SMALL_SCRATCH: usize = 64 * 1024;
 /// Different problems kept in words.
 const MOST_WORDS: usize = 5;
 
@@ -130,14 +132,13 @@ impl Client {
     }
 
     /// Reads once; true if there may be more to read.
-    fn take(&mut self, shared: &mut Shared) -> Result<bool, LoadError> {
+    fn take(&mut self, shared: &mut Shared, outcome: &mut Outcome) -> Result<bool, LoadError> {
         let Self {
             transport, slots, free, ..
         } = self;
         let Shared {
             scratch,
             verifier,
-            outcome,
             clock,
         } = shared;
         let mut now = None;
@@ -160,6 +161,29 @@ impl Client {
             }
         })
     }
+
+    /// Whether there is anything to wait for.
+    fn waits(&self) -> bool {
+        self.alive && self.under_way() > 0
+    }
+
+    /// A connection that failed takes its requests with it.
+    fn settle(&mut self, outcome: &mut Outcome, result: Result<(), LoadError>) {
+        if let Err(error) = result {
+            self.alive = false;
+            let lost = self.under_way().max(1);
+            outcome.problems.add(lost, || format!("a connection ended: {error}"));
+        }
+    }
+
+    fn register(&self, poll: &Poll, index: usize) -> Result<(), LoadError> {
+        let stream = self.transport.stream();
+        stream.set_nonblocking(true)?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        poll.registry()
+            .register(&mut SourceFd(&stream.as_raw_fd()), Token(index), interest)?;
+        Ok(())
+    }
 }
 
 /// What is wrong with a response, in words.
@@ -174,15 +198,23 @@ pub(crate) fn words(wrong: Wrong) -> String {
 struct Shared {
     scratch: Vec<u8>,
     verifier: Verifier,
-    outcome: Outcome,
     clock: Clock,
+}
+
+/// One more client, which is looked after between any two reads of the others.
+struct Beside {
+    client: Client,
+    outcome: Outcome,
 }
 
 /// See the module.
 pub(crate) struct Loop {
     clients: Vec<Client>,
+    beside: Option<Beside>,
     shared: Shared,
+    outcome: Outcome,
     poll: Poll,
+    refill: bool,
 }
 
 impl Loop {
@@ -190,92 +222,116 @@ impl Loop {
     pub(crate) fn new(clients: Vec<Client>, verifier: Verifier, clock: Clock) -> Result<Self, LoadError> {
         let poll = Poll::new()?;
         for (index, client) in clients.iter().enumerate() {
-            let stream = client.transport.stream();
-            stream.set_nonblocking(true)?;
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            poll.registry()
-                .register(&mut SourceFd(&stream.as_raw_fd()), Token(index), interest)?;
+            client.register(&poll, index)?;
         }
         Ok(Self {
             clients,
+            beside: None,
             shared: Shared {
                 scratch: vec![0; SCRATCH],
                 verifier,
-                outcome: Outcome::default(),
                 clock,
             },
+            outcome: Outcome::default(),
             poll,
+            refill: true,
         })
     }
 
-    /// Warms up, measures for `window`, and takes the responses that are still under way.
+    /// The same with one more client, counted by itself: what the others keep this thread busy with hardly delays it.
+    pub(crate) fn beside(mut self, client: Client) -> Result<Self, LoadError> {
+        client.register(&self.poll, self.clients.len())?;
+        self.shared.scratch.truncate(SMALL_SCRATCH);
+        self.beside = Some(Beside {
+            client,
+            outcome: Outcome::default(),
+        });
+        Ok(self)
+    }
+
+    /// Warms up, measures for `window`, and takes the responses that are still under way. The second outcome is that of the client beside
+    /// the others.
     pub(crate) fn run(
         mut self,
         warm_up: Duration,
         window: Duration,
         edge: &mut dyn FnMut(Edge),
-    ) -> Result<Outcome, LoadError> {
+    ) -> Result<(Outcome, Outcome), LoadError> {
         let clock = self.shared.clock;
         for client in &mut self.clients {
             let result = client.fill(clock);
-            settle(client, &mut self.shared.outcome, result);
+            client.settle(&mut self.outcome, result);
+        }
+        if let Some(Beside { client, outcome }) = &mut self.beside {
+            let result = client.fill(clock);
+            client.settle(outcome, result);
         }
         // A lone request needs no event loop: the thread waits in the read itself.
-        let lone = self.clients.len() == 1 && self.clients.iter().all(|client| client.slots.len() == 1);
+        let lone = self.beside.is_none() && matches!(self.clients.as_slice(), [client] if client.slots.len() == 1);
         if lone {
             for client in &self.clients {
                 client.transport.stream().set_nonblocking(false)?;
                 client.transport.stream().set_read_timeout(Some(TICK))?;
             }
         }
-        let begin = clock.elapsed().saturating_add(warm_up);
-        self.turn_until(begin, lone, true)?;
+        self.turn_until(clock.elapsed().saturating_add(warm_up), lone)?;
         edge(Edge::Begin);
-        self.shared.outcome.requests = 0;
-        self.shared.outcome.latency.clear();
-        let began = clock.elapsed();
-        self.turn_until(began.saturating_add(window), lone, true)?;
-        let ended = clock.elapsed();
-        edge(Edge::End);
-        let requests = self.shared.outcome.requests;
-        let latency = self.shared.outcome.latency.clone();
-        self.turn_until(clock.elapsed().saturating_add(DRAIN), lone, false)?;
-        let mut outcome = self.shared.outcome;
-        for client in self
-            .clients
-            .iter()
-            .filter(|client| client.alive && client.under_way() > 0)
-        {
-            outcome
-                .problems
-                .add(client.under_way(), || "no response within 5 s".to_owned());
+        for outcome in self.outcomes() {
+            outcome.requests = 0;
+            outcome.latency.clear();
         }
-        Ok(Outcome {
-            requests,
-            latency,
-            time: ended.saturating_sub(began),
-            ..outcome
-        })
+        let began = clock.elapsed();
+        self.turn_until(began.saturating_add(window), lone)?;
+        let time = clock.elapsed().saturating_sub(began);
+        edge(Edge::End);
+        let measured: Vec<_> = self
+            .outcomes()
+            .map(|outcome| (outcome.requests, outcome.latency.clone()))
+            .collect();
+        self.refill = false;
+        self.turn_until(clock.elapsed().saturating_add(DRAIN), lone)?;
+        self.count_unanswered();
+        for (outcome, (requests, latency)) in self.outcomes().zip(measured) {
+            outcome.requests = requests;
+            outcome.latency = latency;
+            outcome.time = time;
+        }
+        Ok((
+            self.outcome,
+            self.beside.map(|beside| beside.outcome).unwrap_or_default(),
+        ))
+    }
+
+    fn outcomes(&mut self) -> impl Iterator<Item = &mut Outcome> {
+        std::iter::once(&mut self.outcome).chain(self.beside.as_mut().map(|beside| &mut beside.outcome))
+    }
+
+    fn count_unanswered(&mut self) {
+        let all = self.clients.iter().map(|client| (client, false));
+        let beside = self.beside.as_ref().map(|beside| (&beside.client, true));
+        let waiting: Vec<_> = all
+            .chain(beside)
+            .filter(|(client, _)| client.waits())
+            .map(|(client, is_beside)| (client.under_way(), is_beside))
+            .collect();
+        for (count, is_beside) in waiting {
+            if let Some(outcome) = self.outcomes().nth(usize::from(is_beside)) {
+                outcome.problems.add(count, || "no response within 5 s".to_owned());
+            }
+        }
     }
 
     /// Turns the loop until `end`, or until nothing is under way.
-    fn turn_until(&mut self, end: Duration, lone: bool, refill: bool) -> Result<(), LoadError> {
+    fn turn_until(&mut self, end: Duration, lone: bool) -> Result<(), LoadError> {
         let mut events = Events::with_capacity(EVENTS);
         loop {
             let now = self.shared.clock.elapsed();
-            if now >= end
-                || self
-                    .clients
-                    .iter()
-                    .all(|client| client.under_way() == 0 || !client.alive)
-            {
+            let beside = self.beside.as_ref().is_some_and(|beside| beside.client.waits());
+            if now >= end || !(beside || self.clients.iter().any(Client::waits)) {
                 return Ok(());
             }
             if lone {
-                for client in &mut self.clients {
-                    let result = turn(client, &mut self.shared, refill, false);
-                    settle(client, &mut self.shared.outcome, result);
-                }
+                self.turn(0, false);
                 continue;
             }
             match self.poll.poll(&mut events, Some(TICK.min(end.saturating_sub(now)))) {
@@ -283,34 +339,72 @@ impl Loop {
                 result => result?,
             }
             for event in &events {
-                let Some(client) = self.clients.get_mut(event.token().0).filter(|client| client.alive) else {
-                    continue;
-                };
-                let mut result = Ok(());
-                if event.is_writable() && client.unsent {
-                    result = client.flush();
+                let index = event.token().0;
+                if event.is_writable() {
+                    self.flush(index);
                 }
-                if event.is_readable() && result.is_ok() {
-                    result = turn(client, &mut self.shared, refill, event.is_read_closed());
+                if event.is_readable() {
+                    self.turn(index, event.is_read_closed());
                 }
-                settle(client, &mut self.shared.outcome, result);
             }
+        }
+    }
+
+    fn flush(&mut self, index: usize) {
+        let (client, outcome) = match (self.clients.get_mut(index), &mut self.beside) {
+            (Some(client), _) => (client, &mut self.outcome),
+            (None, Some(Beside { client, outcome })) => (client, outcome),
+            (None, None) => return,
+        };
+        if client.unsent && client.alive {
+            let result = client.flush();
+            client.settle(outcome, result);
+        }
+    }
+
+    /// Reads what is there on one connection and sends again what became free. `to_the_end`: the server has closed, so read until that
+    /// shows.
+    fn turn(&mut self, index: usize, to_the_end: bool) {
+        let Self {
+            clients,
+            beside,
+            shared,
+            outcome,
+            refill,
+            ..
+        } = self;
+        let Some(client) = clients.get_mut(index).filter(|client| client.alive) else {
+            if let Some(beside) = beside {
+                beside.turn(shared, *refill);
+            }
+            return;
+        };
+        let mut read = || {
+            while client.take(shared, outcome)? || to_the_end {
+                if let Some(beside) = beside {
+                    beside.turn(shared, *refill);
+                }
+            }
+            if *refill { client.fill(shared.clock) } else { Ok(()) }
+        };
+        let result = read();
+        client.settle(outcome, result);
+        if let Some(beside) = beside {
+            beside.turn(shared, *refill);
         }
     }
 }
 
-/// Reads what is there, and sends again what became free. `to_the_end`: the server has closed, so read until that shows.
-fn turn(client: &mut Client, shared: &mut Shared, refill: bool, to_the_end: bool) -> Result<(), LoadError> {
-    while client.take(shared)? || to_the_end {}
-    if refill { client.fill(shared.clock) } else { Ok(()) }
-}
-
-/// A connection that failed takes its requests with it.
-fn settle(client: &mut Client, outcome: &mut Outcome, result: Result<(), LoadError>) {
-    if let Err(error) = result {
-        client.alive = false;
-        outcome
-            .problems
-            .add(client.under_way().max(1), || format!("a connection ended: {error}"));
+impl Beside {
+    fn turn(&mut self, shared: &mut Shared, refill: bool) {
+        let Self { client, outcome } = self;
+        if !client.alive {
+            return;
+        }
+        let mut result = client.take(shared, outcome).map(drop);
+        if result.is_ok() && refill {
+            result = client.fill(shared.clock);
+        }
+        client.settle(outcome, result);
     }
 }

@@ -1,5 +1,6 @@
 //! `backplane-load`: puts load on OPC UA servers and says what it costs them. `README.md` beside it tells how to use it.
 
+mod ab;
 mod cli;
 mod clock;
 mod closed;
@@ -13,9 +14,11 @@ mod requests;
 #[cfg(test)]
 mod responder;
 mod run;
+mod scenario;
 mod server;
 #[cfg(test)]
 mod smoke;
+mod subjects;
 mod transport;
 mod verify;
 
@@ -23,23 +26,20 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{Cli, Load, Scenario};
-use crate::error::{LoadError, setup};
+use crate::cli::{Cli, Command, Load, Scenario};
+use crate::error::LoadError;
 use crate::report::Row;
-use crate::run::Subject;
-use crate::server::Launch;
-
-/// What builds the product.
-const BUILD_SERVER: &str = "cargo build --release -p backplane";
-/// What builds the plugin.
-const BUILD_PLUGIN: &str = "cargo build --profile guest --target wasm32-wasip2 -p backplane-load-plugin";
-/// Where the plugin is built.
-const PLUGIN: &str = "wasm32-wasip2/guest/backplane_load_plugin.wasm";
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let (scenario, load) = cli.command.scenario();
-    match run(scenario, load) {
+    let outcome = match &cli.command {
+        Command::Ab(ab) => ab::run(ab),
+        command => match command.scenario() {
+            Some((scenario, load)) => measure(scenario, load),
+            None => Ok(false),
+        },
+    };
+    match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -50,19 +50,21 @@ fn main() -> ExitCode {
 }
 
 /// Runs all rounds on all servers; false if anything went wrong in one of them.
-fn run(scenario: Scenario, load: &Load) -> Result<bool, LoadError> {
-    let subjects = subjects(load)?;
+fn measure(scenario: Scenario, load: &Load) -> Result<bool, LoadError> {
+    let subjects = subjects::all(scenario, load)?;
     let mut rows: Vec<Row> = Vec::new();
     let mut good = true;
     for _ in 0..load.rounds {
         for subject in &subjects {
             match run::measure(scenario, load, subject) {
-                Ok(row) => {
-                    good &= row.errors == 0;
-                    if load.json {
-                        println!("{}", json(&row)?);
+                Ok(measured) => {
+                    for row in &measured {
+                        good &= row.errors == 0;
+                        if load.json {
+                            println!("{}", row.json()?);
+                        }
                     }
-                    rows.push(row);
+                    rows.extend(measured);
                 }
                 Err(error) => {
                     good = false;
@@ -72,53 +74,33 @@ fn run(scenario: Scenario, load: &Load) -> Result<bool, LoadError> {
         }
     }
     if !load.json {
-        print!("{}", report::table(&rows));
-        for row in rows.iter().filter(|row| row.errors > 0) {
-            println!("{}: {} errors: {}", row.peer, row.errors, row.problems.join("; "));
-        }
+        print(&rows);
     }
     Ok(good)
 }
 
-fn json(row: &Row) -> Result<String, LoadError> {
-    serde_json::to_string(row).map_err(|error| setup(error.to_string()))
-}
-
-/// The product first, then the peers.
-fn subjects(load: &Load) -> Result<Vec<Subject>, LoadError> {
-    let mut subjects = Vec::new();
-    if let Some(url) = &load.url {
-        subjects.push(Subject::Running {
-            url: url.clone(),
-            pid: load.pid,
-        });
-    } else if !load.peers_only {
-        let binary = machine::find(load.server.as_deref(), "release/backplane", BUILD_SERVER)?;
-        let plugin = machine::find(load.plugin.as_deref(), PLUGIN, BUILD_PLUGIN)?;
-        let variables = load.variables;
-        let settings = format!("[settings]\nvariables = {variables}\non_demand = {variables}\n");
-        subjects.push(Subject::Started(Launch::product(&binary, &plugin, settings)));
+/// One line for each server: the only run of it, or the median of all.
+fn print(rows: &[Row]) {
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows {
+        if !names.contains(&row.peer.as_str()) {
+            names.push(&row.peer);
+        }
     }
-    for peer in &load.peers {
-        subjects.push(Subject::Started(peer_launch(load, peer)?));
-    }
-    Ok(subjects)
-}
-
-fn peer_launch(load: &Load, name: &str) -> Result<Launch, LoadError> {
-    let prefix = format!("{name}=");
-    let command = load
-        .peer_command
+    let medians: Vec<Row> = names
         .iter()
-        .find_map(|command| command.strip_prefix(&prefix))
-        .ok_or_else(|| setup(format!("how is {name} started? --peer-command {name}=COMMAND")))?;
-    let nodes = load.variables.to_string();
-    Ok(Launch {
-        name: name.to_owned(),
-        command: command
-            .split_ascii_whitespace()
-            .map(|word| word.replace("{nodes}", &nodes).into())
-            .collect(),
-        plugin: None,
-    })
+        .filter_map(|name| {
+            let of: Vec<Row> = rows.iter().filter(|row| row.peer == *name).cloned().collect();
+            report::median(&of)
+        })
+        .collect();
+    print!("{}", report::table(&medians));
+    for row in &medians {
+        if let Some(note) = &row.note {
+            println!("{}: {note}", row.peer);
+        }
+        if row.errors > 0 {
+            println!("{}: {} errors: {}", row.peer, row.errors, row.problems.join("; "));
+        }
+    }
 }

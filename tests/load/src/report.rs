@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::closed::Outcome;
+use crate::error::{LoadError, setup};
 use crate::process::Sample;
 
 /// One server in one scenario.
@@ -32,6 +33,13 @@ pub(crate) struct Row {
     pub(crate) client_rss_kib: u64,
     pub(crate) allocations_per_request: Option<f64>,
     pub(crate) allocated_bytes_per_request: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rss_per_session_kib: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expected_per_s: Option<f64>,
+    /// What a scenario says beyond the columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
     pub(crate) errors: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<String>,
@@ -93,9 +101,17 @@ impl Row {
             client_rss_kib: cost.client.rss,
             allocations_per_request: cost.allocations.map(|(count, _)| number(count) / requests),
             allocated_bytes_per_request: cost.allocations.map(|(_, bytes)| number(bytes) / requests),
+            rss_per_session_kib: None,
+            expected_per_s: None,
+            note: None,
             errors: outcome.problems.count,
             problems: outcome.problems.words.clone(),
         }
+    }
+
+    /// One line of JSON.
+    pub(crate) fn json(&self) -> Result<String, LoadError> {
+        serde_json::to_string(self).map_err(|error| setup(error.to_string()))
     }
 
     fn cells(&self) -> Vec<String> {
@@ -161,7 +177,7 @@ fn decimals(value: f64, digits: usize) -> String {
 }
 
 /// Three significant digits below 100, none behind the point above.
-fn brief(value: f64) -> String {
+pub(crate) fn brief(value: f64) -> String {
     decimals(
         value,
         match value {
@@ -182,7 +198,7 @@ fn micro(value: f64) -> String {
 }
 
 /// A whole number in groups of three.
-fn thousands(value: f64) -> String {
+pub(crate) fn thousands(value: f64) -> String {
     let digits = decimals(value, 0);
     let mut grouped = String::with_capacity(digits.len().saturating_mul(2));
     for (index, digit) in digits.chars().enumerate() {
@@ -192,6 +208,58 @@ fn thousands(value: f64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// The middle of several runs of one server, column by column; errors are those of all runs.
+pub(crate) fn median(rows: &[Row]) -> Option<Row> {
+    let mut row = rows.first()?.clone();
+    let middle = |field: &dyn Fn(&Row) -> f64| median_of(rows.iter().map(field).collect());
+    let maybe = |field: &dyn Fn(&Row) -> Option<f64>| {
+        let there: Vec<f64> = rows.iter().filter_map(field).collect();
+        (!there.is_empty()).then(|| median_of(there))
+    };
+    // Counts that are shown as they are: the one of the run in the middle.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let whole = |value: f64| value.round() as u64;
+    row.requests = whole(middle(&|row| number(row.requests)));
+    row.requests_per_s = middle(&|row| row.requests_per_s);
+    row.server_us_per_request = maybe(&|row| row.server_us_per_request);
+    row.server_user_us_per_request = maybe(&|row| row.server_user_us_per_request);
+    row.server_system_us_per_request = maybe(&|row| row.server_system_us_per_request);
+    row.server_cpu_percent = maybe(&|row| row.server_cpu_percent);
+    row.client_us_per_request = middle(&|row| row.client_us_per_request);
+    row.client_cpu_percent = middle(&|row| row.client_cpu_percent);
+    row.p50_us = middle(&|row| row.p50_us);
+    row.p90_us = middle(&|row| row.p90_us);
+    row.p99_us = middle(&|row| row.p99_us);
+    row.p999_us = middle(&|row| row.p999_us);
+    row.max_us = middle(&|row| row.max_us);
+    row.server_voluntary_switches_per_s = maybe(&|row| row.server_voluntary_switches_per_s);
+    row.server_involuntary_switches_per_s = maybe(&|row| row.server_involuntary_switches_per_s);
+    row.server_threads = maybe(&|row| row.server_threads.map(number)).map(whole);
+    row.server_rss_kib = maybe(&|row| row.server_rss_kib.map(number)).map(whole);
+    row.client_rss_kib = whole(middle(&|row| number(row.client_rss_kib)));
+    row.allocations_per_request = maybe(&|row| row.allocations_per_request);
+    row.allocated_bytes_per_request = maybe(&|row| row.allocated_bytes_per_request);
+    row.rss_per_session_kib = maybe(&|row| row.rss_per_session_kib);
+    row.note = (rows.len() == 1).then(|| row.note.clone()).flatten();
+    row.errors = rows.iter().map(|row| row.errors).sum();
+    row.problems = rows.iter().flat_map(|row| row.problems.iter().cloned()).collect();
+    row.problems.sort();
+    row.problems.dedup();
+    Some(row)
+}
+
+/// The middle value; of two in the middle, what lies between them. 0 of none.
+pub(crate) fn median_of(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let upper = values.get(values.len() / 2).copied().unwrap_or_default();
+    match values.len() % 2 {
+        0 => values
+            .get((values.len() / 2).saturating_sub(1))
+            .map_or(upper, |lower| f64::midpoint(*lower, upper)),
+        _ => upper,
+    }
 }
 
 /// A Markdown table, aligned for people.
@@ -240,7 +308,7 @@ pub(crate) fn aligned(header: &[String], body: &[Vec<String>]) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{Cost, Row, brief, table, thousands};
+    use super::{Cost, Row, brief, median, median_of, table, thousands};
     use crate::closed::Outcome;
     use crate::process::Sample;
 
@@ -299,6 +367,23 @@ mod tests {
         assert_eq!(text.lines().count(), 3);
         let widths: Vec<usize> = text.lines().map(str::len).collect();
         assert!(widths.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
+    }
+
+    #[test]
+    fn the_middle_of_several_runs() {
+        assert_eq!(median_of(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median_of(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median_of(Vec::new()), 0.0);
+        let row = |requests_per_s, errors| Row {
+            requests_per_s,
+            errors,
+            problems: vec!["x".to_owned(); usize::from(errors > 0)],
+            ..Row::default()
+        };
+        let middle = median(&[row(5.0, 0), row(1.0, 2), row(3.0, 1)]).unwrap();
+        assert_eq!((middle.requests_per_s, middle.errors), (3.0, 3));
+        assert_eq!(middle.problems, ["x"]);
+        assert!(median(&[]).is_none());
     }
 
     #[test]

@@ -17,11 +17,11 @@ const ALL_FIELDS: u32 = 63;
 const HANDLE: u32 = 0x5ac3_3ca5;
 
 /// What a closed loop asks for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Ask {
     /// Values of `nodes`, both timestamps.
     Read,
-    /// Int32 values to `nodes`.
+    /// A value to each of `nodes`.
     Write,
     /// The references of the Server object, forward and hierarchical.
     Browse,
@@ -37,12 +37,12 @@ pub(crate) fn window(all: &[NodeId], first: usize, count: usize) -> Vec<NodeId> 
         .collect()
 }
 
-/// A request to be sent again and again; `number` makes values of writes differ.
-pub(crate) fn prepare(ask: &Ask, token: &NodeId, nodes: &[NodeId], number: i32) -> Prepared {
+/// A request to be sent again and again; `value` is what a Write writes.
+pub(crate) fn prepare(ask: Ask, token: &NodeId, nodes: &[NodeId], value: &Variant) -> Prepared {
     let header = header(token);
     match ask {
         Ask::Read => finish(&read(header, nodes)),
-        Ask::Write => finish(&write(header, nodes, number)),
+        Ask::Write => finish(&write(header, nodes, value)),
         Ask::Browse => finish(&browse(header)),
     }
 }
@@ -90,16 +90,16 @@ pub(crate) fn value_of(node: &NodeId) -> ReadValueId {
     }
 }
 
-fn write(request_header: RequestHeader, nodes: &[NodeId], number: i32) -> WriteRequest {
-    let value = |node: &NodeId| WriteValue {
+fn write(request_header: RequestHeader, nodes: &[NodeId], value: &Variant) -> WriteRequest {
+    let each = |node: &NodeId| WriteValue {
         node_id: node.clone(),
         attribute_id: VALUE,
-        value: DataValue::new(Variant::Int32(number)),
+        value: DataValue::new(value.clone()),
         ..WriteValue::default()
     };
     WriteRequest {
         request_header,
-        nodes_to_write: nodes.iter().map(value).collect(),
+        nodes_to_write: nodes.iter().map(each).collect(),
     }
 }
 

@@ -38,9 +38,9 @@ pub(crate) struct Launch {
 
 impl Launch {
     /// The product's binary in its demonstration configuration, with the load plugin.
-    pub(crate) fn product(binary: &Path, plugin: &Path, settings: String) -> Self {
+    pub(crate) fn product(name: &str, binary: &Path, plugin: &Path, settings: String) -> Self {
         Self {
-            name: "backplane".to_owned(),
+            name: name.to_owned(),
             command: vec![binary.into()],
             plugin: Some((plugin.to_owned(), settings)),
         }

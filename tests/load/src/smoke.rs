@@ -11,12 +11,12 @@ fn run(misdeeds: Misdeeds, arguments: &[&str]) -> Row {
     let common = ["--seconds", "0.2", "--warmup", "0.05", "--pin", "none"];
     let all = ["backplane-load"].iter().chain(arguments).chain(&common);
     let cli = Cli::try_parse_from(all).unwrap();
-    let (scenario, load) = cli.command.scenario();
+    let (scenario, load) = cli.command.scenario().unwrap();
     let subject = Subject::Running {
         url: serve(misdeeds),
         pid: Some(std::process::id()),
     };
-    measure(scenario, load, &subject).unwrap()
+    measure(scenario, load, &subject).unwrap().remove(0)
 }
 
 #[test]
