@@ -35,11 +35,11 @@ pub(crate) fn build() -> Outcome {
     run(cargo().args(["build", "--release", "-p", "backplane"]))
 }
 
-/// Builds the bad components, the example, and the simulator's second build for reload tests.
+/// Builds the bad components, the example, the load plugin, and the simulator's second build for reload tests.
 pub(crate) fn build_test_guests() -> Outcome {
     let bad = misdeeds()?;
     let mut names: Vec<&str> = bad.iter().map(String::as_str).collect();
-    names.push("hello-plugin");
+    names.extend(["hello-plugin", "backplane-load-plugin"]);
     build_guests(&names, &[])?;
     for name in &names {
         install(name, &test_guest_folder(), name)?;

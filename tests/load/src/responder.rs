@@ -1,8 +1,12 @@
-//! A server inside the test process: sessions, three services, and misbehaviour on demand. Owns its threads, which end with their sockets.
+//! A server inside the test process: sessions, a few services, and misbehaviour on demand. Owns its threads, which end with their sockets.
+//!
+//! A Publish request is answered with the values of all items at once, after a short time. The values of `c0`, `c1`, ... are the ms since the
+//! start, as if they were sampled each ms.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backplane_channel::{ChannelIds, Event, Limits, OwnIdentity, ServerChannel, ServerConfig};
@@ -12,10 +16,13 @@ use backplane_crypto::{
 };
 use backplane_types::{
     ActivateSessionRequest, ActivateSessionResponse, Array, ArrayValues, BinaryDecode, BinaryEncode, BrowseRequest,
-    BrowseResponse, BrowseResult, ByteString, CreateSessionRequest, CreateSessionResponse, DataValue, DateTime,
-    DecodeLimits, Decoder, Encoder, EndpointDescription, GetEndpointsRequest, GetEndpointsResponse,
-    MessageSecurityMode, NodeId, ReadRequest, ReadResponse, ReferenceDescription, ResponseHeader, ServiceFault,
-    StatusCode, Structure, UserTokenPolicy, UserTokenType, Variant, WriteRequest, WriteResponse, ids,
+    BrowseResponse, BrowseResult, ByteString, CreateMonitoredItemsRequest, CreateMonitoredItemsResponse,
+    CreateSessionRequest, CreateSessionResponse, CreateSubscriptionRequest, CreateSubscriptionResponse,
+    DataChangeNotification, DataValue, DateTime, DecodeLimits, Decoder, Encoder, EndpointDescription, ExtensionObject,
+    GetEndpointsRequest, GetEndpointsResponse, MessageSecurityMode, MonitoredItemCreateResult,
+    MonitoredItemNotification, NodeId, NotificationMessage, PublishRequest, PublishResponse, ReadRequest, ReadResponse,
+    ReferenceDescription, ResponseHeader, ServiceFault, StatusCode, Structure, UserTokenPolicy, UserTokenType, Variant,
+    WriteRequest, WriteResponse, ids,
 };
 
 use crate::clock::Clock;
@@ -29,6 +36,8 @@ pub(crate) struct Misdeeds {
     pub(crate) close_at: Option<u32>,
     /// This Read is never answered.
     pub(crate) silent_at: Option<u32>,
+    /// Every notification tells of a counter that stands still.
+    pub(crate) stuck: bool,
 }
 
 /// Serves until the process ends; returns the URL.
@@ -37,12 +46,16 @@ pub(crate) fn serve(misdeeds: Misdeeds) -> String {
     let url = format!("opc.tcp://{}/", listener.local_addr().unwrap());
     let identity = identity();
     let ids = Arc::new(ChannelIds::starting_at(1));
+    let written = Arc::new(Mutex::new(HashMap::new()));
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let responder = Responder {
                 identity: Arc::clone(&identity),
                 misdeeds,
                 reads: 0,
+                written: Arc::clone(&written),
+                items: Vec::new(),
+                clock: Clock::new(),
             };
             let ids = Arc::clone(&ids);
             std::thread::spawn(move || responder.run(stream.unwrap(), ids));
@@ -76,6 +89,10 @@ struct Responder {
     identity: Arc<OwnIdentity>,
     misdeeds: Misdeeds,
     reads: u32,
+    written: Arc<Mutex<HashMap<NodeId, Variant>>>,
+    /// Client handle and node of each item.
+    items: Vec<(u32, NodeId)>,
+    clock: Clock,
 }
 
 /// What a request leads to.
@@ -157,6 +174,10 @@ impl Responder {
             return self.read(d);
         } else if is(WriteRequest::ENCODING_ID) {
             let (request, response_header) = good::<WriteRequest>(d);
+            let mut written = self.written.lock().unwrap();
+            for write in &request.nodes_to_write {
+                written.insert(write.node_id.clone(), write.value.value.clone());
+            }
             encode(&WriteResponse {
                 response_header,
                 results: vec![StatusCode::GOOD; request.nodes_to_write.len()],
@@ -173,6 +194,31 @@ impl Responder {
                 results: vec![result; request.nodes_to_browse.len()],
                 ..BrowseResponse::default()
             })
+        } else if is(CreateSubscriptionRequest::ENCODING_ID) {
+            let (request, response_header) = good::<CreateSubscriptionRequest>(d);
+            encode(&CreateSubscriptionResponse {
+                response_header,
+                subscription_id: 5,
+                revised_publishing_interval: request.requested_publishing_interval,
+                ..CreateSubscriptionResponse::default()
+            })
+        } else if is(CreateMonitoredItemsRequest::ENCODING_ID) {
+            let (request, response_header) = good::<CreateMonitoredItemsRequest>(d);
+            let items = request.items_to_create.iter();
+            self.items.extend(items.map(|item| {
+                (
+                    item.requested_parameters.client_handle,
+                    item.item_to_monitor.node_id.clone(),
+                )
+            }));
+            encode(&CreateMonitoredItemsResponse {
+                response_header,
+                results: vec![MonitoredItemCreateResult::default(); request.items_to_create.len()],
+                ..CreateMonitoredItemsResponse::default()
+            })
+        } else if is(PublishRequest::ENCODING_ID) {
+            let (_, response_header) = good::<PublishRequest>(d);
+            encode(&self.publish(response_header))
         } else {
             encode(&ServiceFault {
                 response_header: ResponseHeader {
@@ -181,6 +227,40 @@ impl Responder {
                 },
             })
         })
+    }
+
+    fn publish(&self, response_header: ResponseHeader) -> PublishResponse {
+        std::thread::sleep(Duration::from_millis(2));
+        let written = self.written.lock().unwrap();
+        let value = |node: &NodeId| {
+            if node.to_string().contains("s=c") {
+                let count = if self.misdeeds.stuck {
+                    1
+                } else {
+                    self.clock.elapsed().as_millis()
+                };
+                return Variant::UInt64(count.try_into().unwrap());
+            }
+            written.get(node).cloned().unwrap_or(Variant::Int32(1))
+        };
+        let item = |(client_handle, node): &(u32, NodeId)| MonitoredItemNotification {
+            client_handle: *client_handle,
+            value: DataValue::new(value(node)),
+        };
+        let data = DataChangeNotification {
+            monitored_items: self.items.iter().map(item).collect(),
+            ..DataChangeNotification::default()
+        };
+        PublishResponse {
+            response_header,
+            subscription_id: 5,
+            notification_message: NotificationMessage {
+                sequence_number: 1,
+                notification_data: vec![ExtensionObject::from_structure(&data)],
+                ..NotificationMessage::default()
+            },
+            ..PublishResponse::default()
+        }
     }
 
     fn read(&mut self, decoder: &mut Decoder<'_>) -> Answer {

@@ -69,7 +69,7 @@ pub(crate) fn measure(scenario: Scenario, load: &Load, subject: &Subject) -> Res
     if let Pin::To { client, .. } = pin {
         machine::pin(client)?;
     }
-    let measured = Target::discover(&url, load.policy, load.security.mode()).and_then(|target| {
+    Target::discover(&url, load.policy, load.security.mode()).and_then(|target| {
         let run = Run {
             scenario,
             load,
@@ -80,8 +80,7 @@ pub(crate) fn measure(scenario: Scenario, load: &Load, subject: &Subject) -> Res
             server,
         };
         scenario::run(&run).map_err(|error| run.with_log(error))
-    });
-    measured
+    })
 }
 
 impl Run<'_> {
