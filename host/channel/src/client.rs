@@ -385,7 +385,8 @@ impl ClientChannel {
             ));
         }
         let server_nonce = response.server_nonce.bytes();
-        if server_nonce.len() != policy.nonce_length() {
+        // Without security nonces are ignored (Part 6, 6.7.4).
+        if !policy.is_none() && server_nonce.len() != policy.nonce_length() {
             return Err(ChannelError::peer(
                 StatusCode::BAD_NONCE_INVALID,
                 "length of the server's nonce",

@@ -165,6 +165,20 @@ fn none_ignores_certificates_and_nonces() {
 }
 
 #[test]
+fn a_client_without_security_ignores_the_servers_nonce() {
+    let mut wire = connected(Limits::default());
+    wire.client.open(wire.now, &mut wire.to_server).unwrap();
+    assert_eq!(wire.serve(), [Seen::Opened { renewed: false }]);
+    // The last field, ServerNonce, is null; one byte takes its place.
+    wire.to_client.truncate(wire.to_client.len() - 4);
+    wire.to_client.extend([1, 0, 0, 0, 9]);
+    let size = u32::try_from(wire.to_client.len()).unwrap();
+    wire.to_client[4..8].copy_from_slice(&size.to_le_bytes());
+    assert_eq!(wire.receive(), [Seen::Opened { renewed: false }]);
+    wire.echo(b"hello");
+}
+
+#[test]
 fn a_missing_policy_uri_is_none() {
     let mut bytes = Raw::new(SecurityPolicy::None, MessageSecurityMode::NONE).seal();
     let length = SecurityPolicy::None.uri().len();
