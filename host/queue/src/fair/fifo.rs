@@ -272,6 +272,10 @@ impl<T> Fifos<T> {
         }
         let end = Link(self.fifos[fifo].tail.load(SeqCst));
         if end.index() == entry {
+            // Others may have unlinked the entry meanwhile, and it may be in use again as the last of this list.
+            if before.load(SeqCst) != link.0 {
+                return None;
+            }
             self.advance(fifo, end, next);
         }
         let on = link.to(next.index());

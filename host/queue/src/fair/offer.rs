@@ -30,7 +30,7 @@ impl<T> FairQueue<T> {
         loop {
             let version = self.version_to_try()?;
             self.turns.unblock(version);
-            let (fifo, turn, first) = self.turns.next(version, |fifo| self.fifos.first(fifo))?;
+            let (fifo, turn, first) = self.turns.next(|fifo| self.fifos.first(fifo))?;
             if !self.turns.spend(fifo, turn) {
                 continue;
             }

@@ -184,7 +184,8 @@ impl<T> FairQueue<T> {
                     let more = self.fifos.bury(state.fifo(), entry);
                     self.left(state.fifo());
                     if !more && self.order == Order::Weighted {
-                        self.turns.tidy(|fifo| self.fifos.first(fifo));
+                        // Places without work that are first in line go at once, the others when their turn comes.
+                        let _next = self.turns.next(|fifo| self.fifos.first(fifo));
                     }
                     return work;
                 }

@@ -106,6 +106,7 @@ impl<T> Slab<T> {
     /// Ends an entry whose work the caller took out.
     pub(super) fn bury(&self, index: usize) {
         let state = self.state(index).with(Phase::Dead);
-        self.entries[index].state.store(state.0, Release);
+        // Not a store: a late cancellation of an offered entry changes the same word.
+        self.entries[index].state.swap(state.0, SeqCst);
     }
 }

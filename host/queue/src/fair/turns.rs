@@ -281,7 +281,7 @@ impl Turns {
     }
 
     /// The FIFO whose turn it is, with the turn, and what `work` found in it. Ended turns are passed, blocked ones moved aside.
-    pub(super) fn next<W>(&self, version: u64, work: impl Fn(usize) -> Option<W>) -> Option<(usize, Turn, W)> {
+    pub(super) fn next<W>(&self, work: impl Fn(usize) -> Option<W>) -> Option<(usize, Turn, W)> {
         let line = self.line(LineName::Ready);
         loop {
             let first = self.first(LineName::Ready)?;
@@ -296,18 +296,13 @@ impl Turns {
                 Stand::Ready => match work(fifo) {
                     None => self.end(fifo, turn, || work(fifo).is_some()),
                     Some(_) if turn.left() == 0 => self.renew(fifo, turn),
-                    Some(_) if self.blocked_at(fifo) == version => self.block(fifo, turn),
+                    // Compared with the version of this moment: a turn refused at an earlier one is not moved to and fro.
+                    Some(_) if self.blocked_at(fifo) == self.version() => self.block(fifo, turn),
                     Some(work) => return Some((fifo, turn, work)),
                 },
                 Stand::Idle | Stand::EnteringBlocked | Stand::Blocked => line.pass(&first),
             }
         }
-    }
-
-    /// Gives up the first places in the ready line that have no work, after an owner's last entry was cancelled.
-    pub(super) fn tidy<W>(&self, work: impl Fn(usize) -> Option<W>) {
-        // Nobody was refused at this version, so nobody is moved aside.
-        let _next = self.next(u64::MAX, work);
     }
 
     /// Links a turn that is on the way into a line.
