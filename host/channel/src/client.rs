@@ -271,7 +271,7 @@ impl ClientChannel {
         let chunk = OpenChunk {
             policy,
             channel_id: secure.channel_id,
-            sequence_number: secure.outgoing.next(),
+            sequence_number: secure.number_open()?,
             request_id,
             body: &encode_body(&request),
         };

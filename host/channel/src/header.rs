@@ -185,3 +185,66 @@ pub(crate) fn read_u32(bytes: &[u8], at: usize) -> Result<u32, ChannelError> {
             "chunk too short for its header",
         ))
 }
+
+#[cfg(test)]
+mod tests {
+    use backplane_types::StatusCode;
+
+    use super::{CHUNK_HEADER, ChunkType, MessageHeader, MessageType, SymmetricHeader, read_u32};
+
+    const HEADER: SymmetricHeader = SymmetricHeader {
+        chunk_type: ChunkType::Intermediate,
+        message_type: MessageType::Message,
+        channel_id: 0x0102_0304,
+        token_id: 0x1112_1314,
+        sequence_number: 0x2122_2324,
+        request_id: 0x3132_3334,
+    };
+
+    #[test]
+    fn all_24_bytes_are_written_in_place_and_nothing_behind_them() {
+        let mut chunk = [0xaa; 300];
+        HEADER.write(&mut chunk);
+        let expected = [
+            0x4d, 0x53, 0x47, 0x43, 0x2c, 0x01, 0, 0, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21, 0x34,
+            0x33, 0x32, 0x31,
+        ];
+        assert_eq!(chunk[..CHUNK_HEADER], expected);
+        assert!(chunk[CHUNK_HEADER..].iter().all(|byte| *byte == 0xaa));
+        for (at, field) in [
+            (8, HEADER.channel_id),
+            (12, HEADER.token_id),
+            (16, HEADER.sequence_number),
+            (20, HEADER.request_id),
+        ] {
+            assert_eq!(read_u32(&chunk, at), Ok(field));
+        }
+        let header = MessageHeader::parse(&chunk, 300).unwrap().unwrap();
+        assert_eq!(
+            (header.message_type, header.chunk_type, header.size),
+            (MessageType::Message, ChunkType::Intermediate, 300)
+        );
+    }
+
+    #[test]
+    fn a_field_that_the_chunk_is_too_short_for_is_a_decoding_error() {
+        let mut whole = [0; CHUNK_HEADER];
+        HEADER.write(&mut whole);
+        for length in 0..CHUNK_HEADER {
+            let chunk = &whole[..length];
+            for at in [8, 12, 16, 20] {
+                match read_u32(chunk, at) {
+                    Ok(_) => assert!(at + 4 <= length),
+                    Err(error) => {
+                        assert!(at + 4 > length);
+                        assert_eq!(error.wire, StatusCode::BAD_DECODING_ERROR);
+                    }
+                }
+            }
+            // Nothing is written to a chunk that has no room for all of it.
+            let mut short = vec![0x55; length];
+            HEADER.write(&mut short);
+            assert!(short.iter().all(|byte| *byte == 0x55));
+        }
+    }
+}

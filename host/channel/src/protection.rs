@@ -90,6 +90,12 @@ impl Protection {
         self.sealer.seal_in_place(chunk, SYMMETRIC_HEADER)
     }
 
+    /// Signs and encrypts `chunk` with whatever stands where its padding belongs.
+    #[cfg(test)]
+    pub(crate) fn seal_as_it_is(&mut self, chunk: &mut [u8]) {
+        self.sealer.seal_in_place(chunk, SYMMETRIC_HEADER).unwrap();
+    }
+
     /// Decrypts and verifies `chunk` in place. Returns where the body ends; it begins behind the 24 header bytes.
     ///
     /// # Errors

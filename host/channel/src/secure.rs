@@ -50,7 +50,7 @@ pub(crate) struct Secure {
     /// Set when sealing failed after a number was taken: a gap must not be followed by anything.
     stopped: bool,
     #[cfg(test)]
-    fail_seal: bool,
+    fail_seal: Option<u32>,
 }
 
 impl Secure {
@@ -71,7 +71,7 @@ impl Secure {
             assembler: Assembler::new(message_limits, limits.max_retained_buffer),
             stopped: false,
             #[cfg(test)]
-            fail_seal: false,
+            fail_seal: None,
         }
     }
 
@@ -101,6 +101,20 @@ impl Secure {
 
     pub(crate) fn is_open(&self) -> bool {
         !self.tokens.is_empty() && !self.stopped
+    }
+
+    /// The number of an OpenSecureChannel message of this end.
+    ///
+    /// # Errors
+    /// BadTcpInternalError behind a gap, which nothing may follow.
+    pub(crate) fn number_open(&mut self) -> Result<u32, ChannelError> {
+        if self.stopped {
+            return Err(ChannelError::ours(
+                StatusCode::BAD_TCP_INTERNAL_ERROR,
+                "sealing failed, the channel is stopped",
+            ));
+        }
+        Ok(self.outgoing.next())
     }
 
     /// Opens one whole chunk of a service or CloseSecureChannel message where it lies, and takes its number. Returns its request id and
@@ -220,10 +234,10 @@ impl Secure {
         }
     }
 
-    /// Makes the next seal fail behind its numbers, which no input can.
+    /// Makes sealing fail at the chunk behind so many others, when its number is taken; no input can.
     #[cfg(test)]
-    pub(crate) fn fail_next_seal(&mut self) {
-        self.fail_seal = true;
+    pub(crate) fn fail_seal_after(&mut self, chunks: u32) {
+        self.fail_seal = Some(chunks);
     }
 
     /// Seals the message whose body follows 24 reserved bytes at `start` in `out`, in place, as one or more chunks.
@@ -295,10 +309,13 @@ impl Secure {
             header.write(chunk);
             let sealed = protection.seal(chunk, if is_last { last } else { piece });
             #[cfg(test)]
-            let sealed = if self.fail_seal {
-                Err(backplane_crypto::SymmetricError::Rejected)
-            } else {
-                sealed
+            let sealed = match &mut self.fail_seal {
+                Some(0) => Err(backplane_crypto::SymmetricError::Rejected),
+                Some(left) => {
+                    *left -= 1;
+                    sealed
+                }
+                None => sealed,
             };
             if sealed.is_err() {
                 self.stopped = true;

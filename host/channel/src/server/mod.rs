@@ -353,6 +353,8 @@ impl ServerChannel {
             )
             .with_wire(StatusCode::BAD_TCP_SECURE_CHANNEL_UNKNOWN));
         }
+        // One that comes from elsewhere brings its numbers along.
+        let sequence_number = if elsewhere.is_some() { 0 } else { secure.number_open()? };
         self.opening = Some(Opening {
             since: now.mono,
             held: Vec::new(),
@@ -368,8 +370,7 @@ impl ServerChannel {
             elsewhere: elsewhere.is_some(),
             channel_id,
             token_id: self.ids.token(),
-            // One that comes from elsewhere brings its numbers along.
-            sequence_number: if elsewhere.is_some() { 0 } else { secure.outgoing.next() },
+            sequence_number,
             send_chunk: secure.sizes.send_chunk,
             endpoint_url: self.endpoint_url.clone(),
             now,

@@ -1,9 +1,9 @@
 //! Chunks of service messages at the server: order, limits, aborts, tampering.
 
-use backplane_types::{StatusCode, UaString};
+use backplane_types::{MessageSecurityMode, StatusCode, UaString};
 
-use super::{RawChunk, Seen, Setup, Wire, all_securities, chunks, u32_at};
-use crate::header::{ChunkType, MessageType};
+use super::{RawChunk, SECURED, Seen, Setup, Wire, all_securities, chunks, u32_at};
+use crate::header::{ChunkType, MessageType, SymmetricHeader};
 use crate::hello::put_bytes;
 use crate::{Body, Closed, Event, Limits};
 
@@ -292,6 +292,95 @@ fn a_change_in_any_byte_of_a_sealed_chunk_is_noticed() {
         wire.to_server = whole;
         assert_eq!(wire.serve().len(), 1);
     }
+}
+
+/// The order of the checks: what stands outside of the encryption is a decoding error, what stands inside one failed check like all.
+#[test]
+fn a_chunk_too_short_for_its_fields_says_so() {
+    for (policy, mode) in all_securities() {
+        for length in 8..24 {
+            let mut wire = Setup::new(policy, mode).open();
+            let mut bytes = raw(&mut wire, &RawChunk::new(ChunkType::Final, 1, b""));
+            bytes.truncate(length);
+            bytes[4] = length as u8;
+            bytes[5..8].fill(0);
+            let expected = if length < 16 {
+                StatusCode::BAD_DECODING_ERROR
+            } else {
+                StatusCode::BAD_SECURITY_CHECKS_FAILED
+            };
+            assert_eq!(wire.refuse(&bytes).wire, expected, "{policy} {length}");
+        }
+    }
+}
+
+/// Whatever is wrong inside a chunk, whoever made it: the same error to the last letter, and the next channel is not concerned.
+#[test]
+fn signature_padding_and_ciphertext_fail_alike() {
+    for policy in SECURED {
+        let mode = MessageSecurityMode::SIGN_AND_ENCRYPT;
+        type Change = fn(&mut Wire) -> Vec<u8>;
+        let cases: [(&str, Change); 6] = [
+            ("signature", |wire| flipped(wire, |chunk| chunk.len() - 1)),
+            ("padding", |wire| flipped(wire, |chunk| chunk.len() - 33)),
+            ("ciphertext", |wire| flipped(wire, |_| 40)),
+            ("sequence header", |wire| flipped(wire, |_| 16)),
+            ("a padding byte under a valid signature", |wire| {
+                padded(wire, |padding| padding[1] ^= 1)
+            }),
+            ("PaddingSize under a valid signature", |wire| {
+                padded(wire, |padding| padding[padding.len() - 1] = 200)
+            }),
+        ];
+        let mut errors = Vec::new();
+        for (what, change) in cases {
+            let mut wire = Setup::new(policy, mode).open();
+            let bytes = change(&mut wire);
+            let error = wire.refuse(&bytes);
+            assert_eq!(error.wire, StatusCode::BAD_SECURITY_CHECKS_FAILED, "{what}");
+            errors.push(error);
+        }
+        assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+        // The unchanged one opens, so that the cases above fail for what they say.
+        let mut wire = Setup::new(policy, mode).open();
+        wire.to_server = padded(&mut wire, |_| {});
+        assert_eq!(wire.serve().len(), 1);
+    }
+}
+
+fn flipped(wire: &mut Wire, position: fn(&[u8]) -> usize) -> Vec<u8> {
+    let mut chunk = raw(wire, &RawChunk::new(ChunkType::Final, 1, b"a message of some length"));
+    let position = position(&chunk);
+    chunk[position] ^= 1;
+    chunk
+}
+
+/// A chunk whose padding was changed before it was signed.
+fn padded(wire: &mut Wire, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    const BODY: &[u8] = b"a message of some length";
+    let secure = wire.client.secure();
+    let sequence_number = secure.outgoing.next();
+    let channel_id = secure.channel_id;
+    let token = secure.tokens.sealing(wire.now.mono).unwrap();
+    let mut chunk = vec![0; token.protection.chunk_size(BODY.len())];
+    SymmetricHeader {
+        chunk_type: ChunkType::Final,
+        message_type: MessageType::Message,
+        channel_id,
+        token_id: token.id,
+        sequence_number,
+        request_id: 1,
+    }
+    .write(&mut chunk);
+    let (from, to) = (24 + BODY.len(), chunk.len() - 32);
+    chunk[24..from].copy_from_slice(BODY);
+    let padding = &mut chunk[from..to];
+    let size = padding.len() as u8 - 1;
+    assert!(size > 1, "there is padding to change");
+    padding.fill(size);
+    change(padding);
+    token.protection.seal_as_it_is(&mut chunk);
+    chunk
 }
 
 #[test]

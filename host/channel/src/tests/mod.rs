@@ -3,6 +3,7 @@
 mod chunks;
 mod hello;
 mod opening;
+mod order;
 mod reattach;
 mod renewal;
 mod sending;

@@ -164,6 +164,42 @@ fn none_ignores_certificates_and_nonces() {
     }
 }
 
+/// A client without security may send an empty certificate, or somebody's: the evidence has none, which is null and not empty.
+#[test]
+fn no_certificate_is_null_and_not_empty() {
+    assert_ne!(ByteString::NULL, ByteString::from(&[]));
+    let bytes = Raw::new(SecurityPolicy::None, MessageSecurityMode::NONE).seal();
+    let at = 16 + SecurityPolicy::None.uri().len();
+    for certificate in [
+        None,
+        Some(vec![]),
+        Some(client_identity().certificate().bytes().to_vec()),
+    ] {
+        let mut changed = bytes[..at].to_vec();
+        crate::hello::put_bytes(&mut changed, certificate.as_deref());
+        changed.extend_from_slice(&bytes[at + 4..]);
+        let size = changed.len() as u32;
+        changed[4..8].copy_from_slice(&size.to_le_bytes());
+        let mut wire = connected(Limits::default());
+        wire.to_server = changed;
+        assert_eq!(wire.serve(), [Seen::Opened { renewed: false }]);
+        let evidence = wire.server.evidence().unwrap();
+        for missing in [
+            &evidence.client_certificate,
+            &evidence.client_certificate_chain,
+            &evidence.server_certificate,
+            &evidence.channel_thumbprint,
+        ] {
+            assert_eq!(missing, &ByteString::NULL);
+        }
+        // Whoever compares evidence sees the difference.
+        let mut other = (**evidence).clone();
+        assert_eq!(other, **evidence);
+        other.client_certificate = ByteString::from(&[]);
+        assert_ne!(other, **evidence);
+    }
+}
+
 #[test]
 fn a_client_without_security_ignores_the_servers_nonce() {
     let mut wire = connected(Limits::default());

@@ -3,7 +3,7 @@
 use backplane_types::{MessageSecurityMode, StatusCode};
 
 use super::{SECURED, Seen, Setup, all_securities, chunks, u32_at};
-use crate::{Mark, SendError};
+use crate::{Closed, Mark, SendError};
 
 #[test]
 fn chunks_fill_the_agreed_size_and_are_numbered_in_wire_order() {
@@ -168,25 +168,94 @@ fn nothing_is_sent_before_the_channel_is_open_or_after_it_is_closed() {
 
 #[test]
 fn after_a_failed_seal_nothing_is_numbered_any_more() {
+    // In the first chunk of a message, and in a later one.
+    for (length, before) in [(4, 0), (200_000, 0), (200_000, 2)] {
+        let mut wire = Setup::new(SECURED[1], MessageSecurityMode::SIGN_AND_ENCRYPT).open();
+        wire.server.send(wire.now, 1, b"before", &mut wire.to_client).unwrap();
+        let sent = wire.to_client.len();
+        wire.server.secure().fail_seal_after(before);
+        assert_eq!(
+            wire.server.send(wire.now, 2, &vec![0; length], &mut wire.to_client),
+            Err(SendError::Stopped)
+        );
+        assert_eq!(
+            wire.server.send(wire.now, 3, b"behind", &mut wire.to_client),
+            Err(SendError::Stopped)
+        );
+        assert_eq!(
+            wire.to_client.len(),
+            sent,
+            "what was numbered behind the gap does not leave"
+        );
+        assert!(!wire.server.is_open());
+        assert_eq!(wire.receive(), [Seen::Message(1, b"before".to_vec())]);
+        // A renewal would be numbered behind the gap as well.
+        wire.client.open(wire.now, &mut wire.to_server).unwrap();
+        let error = wire.refuse(&[]);
+        assert_eq!(error.wire, StatusCode::BAD_TCP_INTERNAL_ERROR);
+        assert!(matches!(
+            wire.receive().as_slice(),
+            [Seen::Closed(Closed::PeerError { .. })]
+        ));
+    }
+}
+
+#[test]
+fn a_client_whose_seal_failed_sends_nothing_more_either() {
     let mut wire = Setup::new(SECURED[1], MessageSecurityMode::SIGN_AND_ENCRYPT).open();
-    wire.server.send(wire.now, 1, b"before", &mut wire.to_client).unwrap();
-    let sent = wire.to_client.len();
-    wire.server.secure().fail_next_seal();
+    wire.client.secure().fail_seal_after(0);
+    let failed = wire.client.send(wire.now, b"lost", &mut wire.to_server);
+    assert_eq!(failed, Err(SendError::Stopped));
     assert_eq!(
-        wire.server.send(wire.now, 2, b"lost", &mut wire.to_client),
+        wire.client.send(wire.now, b"behind", &mut wire.to_server),
         Err(SendError::Stopped)
     );
+    let error = wire.client.open(wire.now, &mut wire.to_server).unwrap_err();
+    assert_eq!(error.reason, StatusCode::BAD_TCP_INTERNAL_ERROR);
+    wire.client.close(wire.now, &mut wire.to_server);
+    assert!(wire.to_server.is_empty(), "not even CloseSecureChannel");
+}
+
+/// Sealing fails while a renewal is worked on: what was numbered in front of the gap still leaves, in its order.
+#[test]
+fn a_failed_seal_during_a_renewal_sends_what_is_in_front_of_the_gap() {
+    let mut wire = Setup::new(SECURED[1], MessageSecurityMode::SIGN).open();
+    wire.client.open(wire.now, &mut wire.to_server).unwrap();
+    wire.hold_work = true;
+    wire.serve();
+    wire.server.send(wire.now, 1, b"held", &mut wire.to_client).unwrap();
+    wire.server.secure().fail_seal_after(0);
+    for answer in [b"gap", b"far"] {
+        assert_eq!(
+            wire.server.send(wire.now, 2, answer, &mut wire.to_client),
+            Err(SendError::Stopped)
+        );
+    }
+    assert_eq!(wire.run_held(), Seen::Opened { renewed: true });
+    wire.server
+        .close(StatusCode::BAD_TCP_INTERNAL_ERROR, &mut wire.to_client);
+    let seen = wire.receive();
     assert_eq!(
-        wire.server.send(wire.now, 3, b"behind", &mut wire.to_client),
-        Err(SendError::Stopped)
+        seen[..2],
+        [Seen::Opened { renewed: true }, Seen::Message(1, b"held".to_vec())]
     );
-    assert_eq!(
-        wire.to_client.len(),
-        sent,
-        "what was numbered behind the gap does not leave"
-    );
-    assert!(!wire.server.is_open());
-    assert_eq!(wire.receive(), [Seen::Message(1, b"before".to_vec())]);
+    assert!(matches!(seen[2..], [Seen::Closed(Closed::PeerError { .. })]));
+
+    // The caller closes at once: nothing leaves but the Error message.
+    let mut wire = Setup::new(SECURED[1], MessageSecurityMode::SIGN).open();
+    wire.client.open(wire.now, &mut wire.to_server).unwrap();
+    wire.hold_work = true;
+    wire.serve();
+    wire.server.send(wire.now, 1, b"held", &mut wire.to_client).unwrap();
+    wire.server.secure().fail_seal_after(0);
+    assert!(wire.server.send(wire.now, 2, b"gap", &mut wire.to_client).is_err());
+    wire.server
+        .close(StatusCode::BAD_TCP_INTERNAL_ERROR, &mut wire.to_client);
+    assert!(matches!(wire.run_held(), Seen::Closed(_)));
+    assert!(matches!(
+        wire.receive().as_slice(),
+        [Seen::Closed(Closed::PeerError { .. })]
+    ));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert, prop_assert_eq, proptest};
 use proptest::strategy::Strategy;
 
-use super::{Seen, Setup, Wire, all_securities, server_channel, start};
+use super::{Seen, Setup, Wire, all_securities, server_channel, start, u32_at};
 use crate::{Event, Limits};
 
 /// Feeds `stream` to the server in pieces of the given lengths, over and over.
@@ -20,6 +20,45 @@ fn feed(wire: &mut Wire, stream: &[u8], pieces: &[usize]) -> Vec<Seen> {
         }
     }
     seen
+}
+
+/// One read ends anywhere inside the headers of the next chunk: what is there of it stays as it is.
+#[test]
+fn a_read_may_end_inside_the_header_of_the_next_chunk() {
+    for (policy, mode) in all_securities() {
+        for cut in [0, 1, 4, 7, 8, 9, 15, 16, 20, 23, 24, 40] {
+            let mut wire = Setup::new(policy, mode).open();
+            let mut stream = Vec::new();
+            let second = [2; 100];
+            let ids = [b"first".as_slice(), &second, b"third"]
+                .map(|body| wire.client.send(wire.now, body, &mut stream).unwrap());
+            let first = u32_at(&stream, 4) as usize;
+            let (now, later) = stream.split_at(first + cut);
+            wire.to_server = now.to_vec();
+            assert_eq!(wire.serve(), [Seen::Message(ids[0], b"first".to_vec())]);
+            assert_eq!(wire.to_server, now[first..], "kept, and not opened in part");
+            let bytes = if cut < 8 {
+                8
+            } else {
+                u32_at(&stream, first + 4) as usize
+            };
+            let mut kept = wire.to_server.clone();
+            let (0, Event::NeedMore { bytes: needed }) =
+                wire.server.handle_input(wire.now, &mut kept, &mut wire.to_client)
+            else {
+                panic!("{policy} {cut}")
+            };
+            assert_eq!(needed, bytes);
+            wire.to_server.extend_from_slice(later);
+            assert_eq!(
+                wire.serve(),
+                [
+                    Seen::Message(ids[1], second.to_vec()),
+                    Seen::Message(ids[2], b"third".to_vec())
+                ]
+            );
+        }
+    }
 }
 
 fn small() -> Setup {

@@ -361,3 +361,94 @@ fn noise_never_opens_and_never_panics() {
         }
     }
 }
+
+/// The opener keeps its state between messages: it opens every length as a fresh one does, whatever it had to reject before.
+#[test]
+fn a_kept_opener_opens_what_a_fresh_one_opens() {
+    for policy in POLICIES {
+        for encrypt in [false, true] {
+            let mut sealer = Sealer::new(policy, &keys(policy), encrypt).unwrap();
+            let mut kept = Opener::new(policy, &keys(policy), encrypt).unwrap();
+            for body in 0..=300 {
+                let mut good = chunk(&sealer, body);
+                let plain = good.clone();
+                sealer.seal_in_place(&mut good, HEADER).unwrap();
+                let last = good.len() - 1;
+                for at in [0, HEADER, last] {
+                    let mut wrong = good.clone();
+                    wrong[at] ^= 0x40;
+                    assert_eq!(kept.open_in_place(&mut wrong, HEADER), Err(SymmetricError::Rejected));
+                }
+                let mut fresh = good.clone();
+                let end = Opener::new(policy, &keys(policy), encrypt)
+                    .unwrap()
+                    .open_in_place(&mut fresh, HEADER);
+                assert_eq!(kept.open_in_place(&mut good, HEADER), end);
+                assert_eq!(end, Ok(HEADER + body));
+                assert_eq!(good[..HEADER + body], plain[..HEADER + body]);
+                assert_eq!(good, fresh);
+            }
+        }
+    }
+}
+
+/// Sealing in pieces while hashing gives what the two, one after the other, give: checked against the cipher as its crate has it.
+#[test]
+fn one_pass_gives_what_two_passes_give() {
+    use aes::cipher::{BlockModeEncrypt, KeyIvInit};
+    for length in (48..1_400_usize).step_by(16) {
+        for from in [0, 1, 15, 16, 17, 63, 64, 65] {
+            let keys = raw_keys(&[3; 32], &[4; 32], &[5; 16]);
+            let mut sealed: Vec<u8> = (0..from + length).map(|index| (index / 3) as u8).collect();
+            let signed = sealed.len() - SIGNATURE;
+            let mut expected = sealed.clone();
+            let signature = Mac::new(&[3; 32]).sign(&expected[..signed]);
+            expected[signed..].copy_from_slice(&signature);
+            cbc::Encryptor::<aes::Aes256>::new(&[4; 32].into(), &[5; 16].into())
+                .encrypt_blocks(Block::slice_as_chunks_mut(&mut expected[from..]).0);
+            let policy = SecurityPolicy::Basic256Sha256;
+            Sealer::new(policy, &keys, true)
+                .unwrap()
+                .seal_in_place(&mut sealed, from)
+                .unwrap();
+            assert_eq!(sealed, expected, "{length} from {from}");
+            let mut opener = Opener::new(policy, &keys, true).unwrap();
+            // The padding is not what it should be, but everything was decrypted on the way to that answer.
+            let _ = opener.open_in_place(&mut sealed, from);
+            assert!(
+                (0..signed).all(|index| sealed[index] == (index / 3) as u8),
+                "{length} from {from}"
+            );
+        }
+    }
+}
+
+/// Each channel has its own keys, and none disturbs another, from however many threads.
+#[test]
+fn many_channels_seal_and_open_at_once() {
+    const CHANNELS: usize = 256;
+    let start = std::sync::Barrier::new(CHANNELS);
+    std::thread::scope(|scope| {
+        for channel in 0..CHANNELS {
+            let start = &start;
+            scope.spawn(move || {
+                let policy = POLICIES[channel % POLICIES.len()];
+                let keys = SymmetricKeys::derive(policy, &[channel as u8; 32], &[1; 32]);
+                let mut sealer = Sealer::new(policy, &keys, true).unwrap();
+                let mut opener = Opener::new(policy, &keys, true).unwrap();
+                start.wait();
+                for body in 0..100 {
+                    let mut bytes = chunk(&sealer, body * 3);
+                    let plain = bytes.clone();
+                    sealer.seal_in_place(&mut bytes, HEADER).unwrap();
+                    let mut fresh = plain.clone();
+                    let mut other = Sealer::new(policy, &keys, true).unwrap();
+                    other.seal_in_place(&mut fresh, HEADER).unwrap();
+                    assert_eq!(bytes, fresh);
+                    let end = opener.open_in_place(&mut bytes, HEADER).unwrap();
+                    assert_eq!(bytes[..end], plain[..end]);
+                }
+            });
+        }
+    });
+}
