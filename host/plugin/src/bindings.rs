@@ -90,7 +90,7 @@ facets! {
     conditions: conditions = "conditions", false;
     view: view = "view", false;
     handover: handover = "handover", true;
-    classify: classify = "classify", false;
+    classify: classify = "classify", true;
 }
 
 /// An error and its causes in one line: what a log and a status show.

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use wasmtime::component::{Component, InstancePre};
 
@@ -43,8 +44,20 @@ const OFFERED_WASI: &[&str] = &[
     "wasi:sockets/",
 ];
 
+/// Interfaces of the host that a classifier may import: it has no nodes, no timers and no clients' calls.
+const OFFERED_TO_CLASSIFIERS: &[&str] = &[
+    "backplane:types/ua",
+    "backplane:host/log",
+    "backplane:host/metrics",
+    "backplane:host/settings",
+    "backplane:host/evidence",
+];
+/// Names that only the text of a classifier has.
+const MARKS_OF_CLASSIFIERS: &[&str] = &["backplane:guest/classify", "backplane:host/evidence"];
+
 /// What a component is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PluginKind {
     /// Serves nodes: exports `lifecycle`.
     NodeManager,
@@ -232,6 +245,11 @@ fn names(engine: &PluginEngine, component: &Component, found: &mut Inspection) {
             )),
         }
     }
+    if found.facets.iter().any(|facet| facet.name == "classify") {
+        let foreign = found.imports.iter().filter(|import| !offered_to_classifiers(import));
+        let foreign = foreign.map(|import| format!("imports {import}, which classifiers are not offered"));
+        found.problems.extend(foreign.collect::<Vec<_>>());
+    }
     let has = |name: &str| found.facets.iter().any(|facet| facet.name == name);
     match (has("lifecycle"), has("classify")) {
         (true, false) => found.kind = Some(PluginKind::NodeManager),
@@ -259,6 +277,18 @@ fn offered(name: &str) -> bool {
         return OFFERED.contains(&interface) && version.starts_with("0.1.");
     }
     OFFERED_WASI.iter().any(|package| interface.starts_with(package)) && version.starts_with("0.2.")
+}
+
+/// Whether an import of the host is one that classifiers may have.
+fn offered_to_classifiers(import: &str) -> bool {
+    let interface = import.split_once('@').map_or(import, |(interface, _)| interface);
+    !OFFERED.contains(&interface) || OFFERED_TO_CLASSIFIERS.contains(&interface)
+}
+
+/// Whether a file that cannot be loaded is, or was meant to be, a classifier: half a file still has some of the names.
+pub(crate) fn looks_like_a_classifier(bytes: &[u8]) -> bool {
+    let has = |mark: &str| bytes.windows(mark.len()).any(|part| part == mark.as_bytes());
+    MARKS_OF_CLASSIFIERS.iter().any(|mark| has(mark))
 }
 
 /// Whether `facet` ("reader@0.1.2") is `known` in a compatible version.

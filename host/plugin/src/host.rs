@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use backplane_nodes::{AddressSpace, NamespaceTable};
 use backplane_types::{DateTime, Now};
@@ -14,8 +15,8 @@ use cap_std::fs::Dir;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::classifier::Classifier;
-use crate::component::{self, Inspection, Prepared, plugin_name};
+use crate::classifier::{Classifier, Route};
+use crate::component::{self, Inspection, PluginKind, Prepared, looks_like_a_classifier, plugin_name};
 use crate::counters::{Counters, Metrics};
 use crate::engine::{EngineError, EngineOptions, PluginEngine};
 use crate::instance::Instance;
@@ -24,7 +25,7 @@ use crate::restart::RestartPolicy;
 use crate::settings::PluginFile;
 use crate::state::{Clock, Generation};
 use crate::status::{PluginState, PluginStatus};
-use crate::supervisor::{Command, Plan, Supervisor};
+use crate::supervisor::{Command, Farewell, Plan, Supervisor};
 
 /// Commands that wait for one plugin's supervisor.
 const COMMANDS: usize = 8;
@@ -91,6 +92,8 @@ struct Inner {
     space: Arc<AddressSpace>,
     clock: Clock,
     classifier: Classifier,
+    /// The number of the next generation of whichever plugin.
+    editions: AtomicU64,
     plugins: Mutex<BTreeMap<Arc<str>, Entry>>,
     /// One load after the other: compiling is heavy.
     loading: tokio::sync::Mutex<()>,
@@ -129,6 +132,7 @@ impl PluginHost {
             space,
             clock,
             classifier: Classifier::new(),
+            editions: AtomicU64::new(0),
             plugins: Mutex::new(BTreeMap::new()),
             loading: tokio::sync::Mutex::new(()),
         };
@@ -152,19 +156,29 @@ impl PluginHost {
             .unwrap_or(Path::new("."));
         let dir = Dir::open_ambient_dir(folder, ambient_authority()).map_err(|error| file(error.to_string()))?;
         let files = read_files(&dir, &name, &self.inner.options.limits);
-        let files = files.map_err(|(file, reason)| LoadError::File {
-            path: folder.join(file),
-            reason,
-        })?;
+        let files = match files {
+            Ok(files) => files,
+            Err(wrong) => {
+                self.unreadable(&name, &wrong).await;
+                return Err(LoadError::File {
+                    path: folder.join(wrong.file),
+                    reason: wrong.reason,
+                });
+            }
+        };
         self.load_files(&name, files).await.map(|()| name)
     }
 
     pub(crate) async fn load_files(&self, name: &Arc<str>, files: Files) -> Result<(), LoadError> {
         let _one = self.inner.loading.lock().await;
         let (status, commands, counters, metrics) = self.entry(name)?;
+        let may_classify = says_classifier(files.settings.as_deref()) || looks_like_a_classifier(&files.component);
         let outcome = match self.prepare(name, files, counters, metrics).await {
             Err(problems) => {
                 self.rejected(&status, commands.is_some(), &problems);
+                if commands.is_none() {
+                    self.cannot_serve(name, may_classify, &problems.join("; "));
+                }
                 return Err(LoadError::Rejected {
                     name: Arc::clone(name),
                     problems,
@@ -224,6 +238,29 @@ impl PluginHost {
         });
     }
 
+    fn next_edition(&self) -> u64 {
+        self.inner.editions.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// A file under whose name nothing serves, and nothing did. One that may be a classifier must not leave peers unclassified.
+    fn cannot_serve(&self, name: &Arc<str>, may_classify: bool, reason: &str) {
+        if may_classify {
+            let down = Route::Down(reason.into());
+            self.inner.classifier.set(name, self.next_edition(), down);
+        } else {
+            self.inner.classifier.remove(name);
+        }
+    }
+
+    /// A file that is there and cannot be read. What serves under its name serves on.
+    pub(crate) async fn unreadable(&self, name: &Arc<str>, wrong: &Unreadable) {
+        let _one = self.inner.loading.lock().await;
+        let known = self.inner.plugins.lock().contains_key(name);
+        if !known {
+            self.cannot_serve(name, wrong.may_classify, &format!("{}: {}", wrong.file, wrong.reason));
+        }
+    }
+
     /// Reads settings, validates and compiles, and tries the types of the component on an instance that is thrown away.
     async fn prepare(
         &self,
@@ -249,8 +286,13 @@ impl PluginHost {
         let Some(prepared) = prepared else {
             return Err(found.problems);
         };
+        if let Some(kind) = settings.kind.filter(|kind| *kind != prepared.kind) {
+            let (is, says) = (prepared.kind.name(), kind.name());
+            return Err(vec![format!("it is a {is}, and {name}.toml says {says}")]);
+        }
         let shared = Generation {
             name: Arc::clone(name),
+            edition: self.next_edition(),
             settings: settings.settings_json(),
             may_log: settings.grants.may_log(),
             namespaces: settings.namespaces,
@@ -277,7 +319,13 @@ impl PluginHost {
             status.state = PluginState::Starting;
             status.last_error = None;
         });
-        let supervisor = Supervisor::new(Arc::clone(&self.inner.engine), plan, self.inner.options.restart, status);
+        let supervisor = Supervisor::new(
+            Arc::clone(&self.inner.engine),
+            plan,
+            self.inner.options.restart,
+            status,
+            self.classifier(),
+        );
         if let Some(entry) = self.inner.plugins.lock().get_mut(name) {
             entry.commands = Some(commands);
         }
@@ -291,14 +339,14 @@ impl PluginHost {
     /// [`LoadError::Unknown`].
     pub async fn unload(&self, name: &str) -> Result<(), LoadError> {
         let _one = self.inner.loading.lock().await;
-        let entry = self
-            .inner
-            .plugins
-            .lock()
-            .remove(name)
-            .ok_or_else(|| LoadError::Unknown(name.to_owned()))?;
-        stop(entry).await;
-        Ok(())
+        let entry = self.inner.plugins.lock().remove(name);
+        let known = entry.is_some();
+        if let Some(entry) = entry {
+            stop(entry, Farewell::Unload).await;
+        }
+        // One that could never be loaded has no supervisor to do this.
+        self.inner.classifier.remove(name);
+        known.then_some(()).ok_or_else(|| LoadError::Unknown(name.to_owned()))
     }
 
     /// Starts a plugin again at once that is in backoff or quarantine.
@@ -369,7 +417,7 @@ impl PluginHost {
         let entries = std::mem::take(&mut *self.inner.plugins.lock());
         let mut stopping = tokio::task::JoinSet::new();
         for entry in entries.into_values() {
-            stopping.spawn(stop(entry));
+            stopping.spawn(stop(entry, Farewell::Shutdown));
         }
         while stopping.join_next().await.is_some() {}
     }
@@ -394,10 +442,10 @@ async fn replace(commands: &mpsc::Sender<Command>, plan: Plan) -> Result<(), Str
     answer.await.unwrap_or_else(|_| Err(GONE.to_owned()))
 }
 
-async fn stop(entry: Entry) {
+async fn stop(entry: Entry, farewell: Farewell) {
     let Some(commands) = entry.commands else { return };
     let (reply, answer) = oneshot::channel();
-    if commands.send(Command::Stop(reply)).await.is_ok() {
+    if commands.send(Command::Stop(farewell, reply)).await.is_ok() {
         let _ = answer.await;
     }
 }
@@ -415,20 +463,45 @@ async fn try_types(engine: &Arc<PluginEngine>, plan: &Plan) -> Result<(), String
         .unwrap_or_else(|error| Err(format!("an instance could not be tried: {error}")))
 }
 
+/// Whether a settings file, if it can be read at all, says that there has to be a classifier beside it.
+fn says_classifier(settings: Option<&str>) -> bool {
+    let file = settings.and_then(|text| PluginFile::parse(text).ok());
+    file.is_some_and(|file| file.kind == Some(PluginKind::IsolationClassifier))
+}
+
+/// Why a plugin's files could not be read.
+pub(crate) struct Unreadable {
+    /// Which of them.
+    pub(crate) file: String,
+    pub(crate) reason: String,
+    /// Whether there is a classifier by what could be read.
+    pub(crate) may_classify: bool,
+}
+
 /// Reads a component and its settings from an opened folder, so that no name leads out of it. The error names the file.
-pub(crate) fn read_files(dir: &Dir, name: &str, limits: &Limits) -> Result<Files, (String, String)> {
-    let file = format!("{name}.wasm");
-    let component = read_bounded(dir, &file, limits.component_bytes)
-        .and_then(|bytes| bytes.ok_or_else(|| "no such file".to_owned()));
-    let component = component.map_err(|reason| (file, reason))?;
-    let file = format!("{name}.toml");
-    let settings = read_bounded(dir, &file, limits.settings_bytes).and_then(|bytes| {
+pub(crate) fn read_files(dir: &Dir, name: &str, limits: &Limits) -> Result<Files, Unreadable> {
+    let settings_file = format!("{name}.toml");
+    let settings = read_bounded(dir, &settings_file, limits.settings_bytes).and_then(|bytes| {
         bytes
             .map(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned()))
             .transpose()
     });
-    let settings = settings.map_err(|reason| (file, reason))?;
-    Ok(Files { component, settings })
+    let file = format!("{name}.wasm");
+    let component = read_bounded(dir, &file, limits.component_bytes)
+        .and_then(|bytes| bytes.ok_or_else(|| "no such file".to_owned()));
+    match (component, settings) {
+        (Ok(component), Ok(settings)) => Ok(Files { component, settings }),
+        (Err(reason), settings) => Err(Unreadable {
+            file,
+            reason,
+            may_classify: settings.is_ok_and(|settings| says_classifier(settings.as_deref())),
+        }),
+        (Ok(component), Err(reason)) => Err(Unreadable {
+            file: settings_file,
+            reason,
+            may_classify: looks_like_a_classifier(&component),
+        }),
+    }
 }
 
 /// None: there is no such file.
@@ -495,6 +568,7 @@ fn scratch(prepared: Prepared) -> Plan {
         name: "inspect".into(),
         limits: Limits::default(),
         settings: serde_json::Value::Null,
+        edition: 0,
         namespaces: Vec::new(),
         may_log: false,
         space: Arc::new(AddressSpace::new(limits, Arc::new(namespaces))),

@@ -15,9 +15,11 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::actor::Cancelled;
 use crate::bindings::{Facets, guest, one_line, ua};
+use crate::classifier::{Answer, Asked, ClassifyError, MAX_KEY, Standing, Verdict};
 use crate::component::Prepared;
 use crate::convert;
 use crate::engine::PluginEngine;
+use crate::evidence::PeerEvidence;
 use crate::limits::Deadline;
 use crate::state::{Generation, Phase, State};
 
@@ -40,6 +42,18 @@ impl Death {
 
     pub(crate) fn fault(&self) -> Fault {
         Fault::new(self.status, self.reason.clone())
+    }
+
+    /// As whoever has asked a classifier gets it.
+    pub(crate) fn of_classifier(&self, name: &Arc<str>) -> ClassifyError {
+        let classifier = Arc::clone(name);
+        if self.status == StatusCode::BAD_TIMEOUT {
+            return ClassifyError::TimedOut { classifier };
+        }
+        ClassifyError::Died {
+            classifier,
+            reason: self.reason.as_str().into(),
+        }
     }
 }
 
@@ -179,6 +193,10 @@ impl Instance {
         let state = self.store.data_mut();
         state.phase = Phase::Live(manager);
         state.model = model;
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.shared.name
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -374,6 +392,52 @@ impl Instance {
         }
     }
 
+    /// One function of `classify`.
+    pub(crate) async fn classify(&mut self, asked: Asked, evidence: Arc<PeerEvidence>) -> Result<Answer, Death> {
+        self.classify_within(self.shared.limits.classify, asked, evidence).await
+    }
+
+    /// Asks a classifier both questions without any evidence, before it serves: what cannot work says so now, and what is read once is read.
+    pub(crate) async fn try_classify(&mut self) -> Result<(), Death> {
+        for asked in [Asked::Ingress, Asked::Established] {
+            let nothing = Arc::new(PeerEvidence::of_connection(None));
+            let answer = self.classify_within(self.shared.limits.start, asked, nothing).await?;
+            answer.map_err(|error| Death::unexpected(format!("asked about nobody, {error}")))?;
+        }
+        Ok(())
+    }
+
+    async fn classify_within(
+        &mut self,
+        deadline: Deadline,
+        asked: Asked,
+        evidence: Arc<PeerEvidence>,
+    ) -> Result<Answer, Death> {
+        let Some(facet) = &self.facets.classify else {
+            return Err(Death::unexpected("no classify"));
+        };
+        let who = self.store.data_mut().begin_question(evidence);
+        let answer = match asked {
+            Asked::Ingress => guarded!(self, "classify.ingress", deadline, facet, call_ingress(who))?,
+            Asked::Established => guarded!(self, "classify.established", deadline, facet, call_established(who))?,
+        };
+        let classifier = || Arc::clone(&self.shared.name);
+        let identity = match answer {
+            Ok(None) => return Ok(Ok(None)),
+            Ok(Some(identity)) => identity,
+            Err(fault) => {
+                let reason = self.answered("classify", &fault).detail.into();
+                let classifier = classifier();
+                return Ok(Err(ClassifyError::Fault { classifier, reason }));
+            }
+        };
+        Ok(verdict(identity).map(Some).map_err(|problem| {
+            self.misbehaved(format!("classify answered {problem}"));
+            let classifier = classifier();
+            ClassifyError::Invalid { classifier, problem }
+        }))
+    }
+
     /// A fault that the guest has answered, as the caller gets it.
     fn answered(&self, what: &str, fault: &ua::Fault) -> Fault {
         self.shared.counters.answered_faults.one();
@@ -402,6 +466,19 @@ impl Instance {
         self.store.data().gate.write(4, &detail, &[]);
         Fault::new(StatusCode::BAD_INTERNAL_ERROR, detail)
     }
+}
+
+/// What a classifier has answered, or what is wrong with it. The text does not hold the key.
+fn verdict(identity: guest::classify::Identity) -> Result<Verdict, &'static str> {
+    if identity.key.is_empty() {
+        return Err("an empty key");
+    }
+    if identity.key.len() > MAX_KEY {
+        return Err("a key of more than 256 bytes");
+    }
+    let class = Standing::from_number(identity.standing).ok_or("a standing that does not exist")?;
+    let key = identity.key;
+    Ok(Verdict { key, class })
 }
 
 fn missing(facet: &str) -> Fault {

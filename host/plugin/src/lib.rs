@@ -22,6 +22,7 @@ mod instance;
 mod limits;
 mod log;
 mod manager;
+mod questions;
 mod restart;
 mod settings;
 mod sizes;

@@ -55,6 +55,8 @@ pub struct Limits {
     pub write: Deadline,
     /// `methods.invoke`.
     pub call: Deadline,
+    /// Either function of `classify`; `wall` is counted from the question, so it includes waiting for others.
+    pub classify: Deadline,
     /// `handover.save` and `handover.restore`.
     pub handover: Deadline,
     /// How long a generation that is replaced or unloaded may finish what was asked of it.
@@ -106,6 +108,7 @@ impl Default for Limits {
             read: Deadline::millis(250, 5_000),
             write: Deadline::millis(250, 5_000),
             call: Deadline::millis(2_000, 30_000),
+            classify: Deadline::millis(20, 50),
             handover: Deadline::millis(5_000, 10_000),
             drain: Duration::from_secs(10),
             mailbox: 1_024,
@@ -140,6 +143,7 @@ pub struct LimitOverrides {
     read: Option<DeadlineOverride>,
     write: Option<DeadlineOverride>,
     call: Option<DeadlineOverride>,
+    classify: Option<DeadlineOverride>,
     handover: Option<DeadlineOverride>,
     drain: Option<Millis>,
     mailbox: Option<usize>,
@@ -205,6 +209,7 @@ impl LimitOverrides {
             (self.read, &mut limits.read),
             (self.write, &mut limits.write),
             (self.call, &mut limits.call),
+            (self.classify, &mut limits.classify),
             (self.handover, &mut limits.handover),
         ] {
             value.unwrap_or_default().apply(into);

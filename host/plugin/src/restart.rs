@@ -16,7 +16,7 @@ pub struct RestartPolicy {
     pub jitter: f64,
     /// After serving this long without failing the delay starts from `base` again.
     pub healthy: Duration,
-    /// Failures within `window` that end in quarantine.
+    /// Failures within `window` that end in quarantine; `usize::MAX`: none do.
     pub quarantine_after: usize,
     /// How far back failures are counted.
     pub window: Duration,
@@ -31,6 +31,16 @@ impl Default for RestartPolicy {
             healthy: Duration::from_secs(60),
             quarantine_after: 5,
             window: Duration::from_secs(600),
+        }
+    }
+}
+
+impl RestartPolicy {
+    /// The same, but a plugin is never given up.
+    pub(crate) fn without_quarantine(self) -> Self {
+        Self {
+            quarantine_after: usize::MAX,
+            ..self
         }
     }
 }
@@ -82,7 +92,9 @@ impl Restarts {
         {
             self.faults.pop_front();
         }
-        self.faults.push_back(now);
+        if self.policy.quarantine_after < usize::MAX {
+            self.faults.push_back(now);
+        }
         if self.faults.len() >= self.policy.quarantine_after {
             self.faults.clear();
             return Verdict::Quarantine;

@@ -4,12 +4,14 @@
 
 use serde::Deserialize;
 
+use crate::component::PluginKind;
 use crate::limits::LimitOverrides;
 
 /// `<name>.toml` beside `<name>.wasm`. Every part is optional; unknown keys are errors.
 ///
 /// ```
 /// let file = backplane_plugin::PluginFile::parse(r#"
+/// kind = "node-manager"
 /// namespaces = ["urn:acme:boiler"]
 ///
 /// [settings]                          # whatever the plugin asks for
@@ -30,6 +32,9 @@ use crate::limits::LimitOverrides;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PluginFile {
+    /// `"node-manager"` or `"isolation-classifier"`: what the file beside it has to be. Left out: whatever it is. Where it says classifier, everybody is refused
+    /// while there is none that runs.
+    pub kind: Option<PluginKind>,
     /// Namespace URIs of the plugin, in the order of its local indexes 1, 2, ... Empty: the plugin asks the host for each.
     #[serde(default)]
     pub namespaces: Vec<String>,

@@ -27,6 +27,8 @@ pub type Clock = Arc<dyn Fn() -> Now + Send + Sync>;
 /// What all instances of one generation share.
 pub(crate) struct Generation {
     pub(crate) name: Arc<str>,
+    /// Tells one set of code and settings from every other.
+    pub(crate) edition: u64,
     pub(crate) limits: Limits,
     pub(crate) settings: serde_json::Value,
     pub(crate) namespaces: Vec<String>,

@@ -14,7 +14,7 @@ pub enum PluginState {
     Starting,
     /// It serves.
     Serving,
-    /// A classifier that was checked and can be used.
+    /// A classifier that answers.
     Ready,
     /// It has failed, and a fresh instance starts after this delay.
     Backoff(Duration),

@@ -13,10 +13,12 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep_until};
 
 use crate::actor::{Exit, serve};
+use crate::classifier::{Classifier, Route};
 use crate::component::{PluginKind, Prepared};
 use crate::engine::PluginEngine;
 use crate::instance::{Death, Handover, Instance};
 use crate::manager::PluginManager;
+use crate::questions::answer;
 use crate::restart::{RestartPolicy, Restarts, Verdict};
 use crate::state::Generation;
 use crate::status::{PluginState, PluginStatus};
@@ -34,8 +36,20 @@ pub(crate) enum Command {
     /// Start it again at once, out of backoff or quarantine.
     Release(oneshot::Sender<Result<(), String>>),
     /// Let it finish and take its nodes away.
-    Stop(oneshot::Sender<()>),
+    Stop(Farewell, oneshot::Sender<()>),
 }
+
+/// What is left of a plugin that stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// Nothing: it is no plugin any more.
+    Unload,
+    /// The server stops. A classifier still refuses whoever asks.
+    Shutdown,
+}
+
+/// What is said for a classifier once its server stops.
+pub(crate) const STOPPING: &str = "the server is stopping";
 
 /// How long the task of an instance that has died takes to end.
 const ENDING: Duration = Duration::from_millis(50);
@@ -51,6 +65,8 @@ pub(crate) struct Supervisor {
     restarts: Restarts,
     status: Arc<watch::Sender<PluginStatus>>,
     manager: Arc<PluginManager>,
+    /// Where a classifier is asked; one that does not run stands there too, with the reason.
+    classifier: Classifier,
     attached: Option<ManagerId>,
     serving: Arc<RwLock<u64>>,
     instances: u64,
@@ -64,6 +80,7 @@ impl Supervisor {
         plan: Plan,
         policy: RestartPolicy,
         status: Arc<watch::Sender<PluginStatus>>,
+        classifier: Classifier,
     ) -> Self {
         let shared = &plan.shared;
         let manager = PluginManager::new(
@@ -74,9 +91,10 @@ impl Supervisor {
         Self {
             engine,
             policy,
-            restarts: Restarts::new(policy),
+            restarts: Restarts::new(policy_for(&plan, policy)),
             status,
             manager: Arc::new(manager),
+            classifier,
             attached: None,
             serving: Arc::new(RwLock::new(NOBODY)),
             instances: 0,
@@ -98,13 +116,13 @@ impl Supervisor {
                 command = commands.recv() => match command {
                     Some(Command::Replace(plan, reply)) => drop(reply.send(self.replace(plan).await)),
                     Some(Command::Release(reply)) => drop(reply.send(self.release().await)),
-                    Some(Command::Stop(reply)) => {
-                        self.stop().await;
+                    Some(Command::Stop(farewell, reply)) => {
+                        self.stop(farewell).await;
                         let _ = reply.send(());
                         return;
                     }
                     None => {
-                        self.stop().await;
+                        self.stop(Farewell::Shutdown).await;
                         return;
                     }
                 },
@@ -143,8 +161,9 @@ impl Supervisor {
         let (prepared, shared) = (Arc::clone(&plan.prepared), Arc::clone(&plan.shared));
         let booting = self.engine.executor().spawn(async move {
             let mut instance = Instance::new(engine, &prepared, shared, number, serving).await?;
-            if prepared.kind == PluginKind::NodeManager {
-                instance.start(state).await?;
+            match prepared.kind {
+                PluginKind::NodeManager => instance.start(state).await?,
+                PluginKind::IsolationClassifier => instance.try_classify().await?,
             }
             Ok(instance)
         });
@@ -157,7 +176,7 @@ impl Supervisor {
     fn put_in(&mut self, mut instance: Instance, plan: &Plan) -> Result<(), AttachError> {
         if plan.prepared.kind == PluginKind::IsolationClassifier {
             self.withdraw();
-            self.show(plan, PluginState::Ready, &instance);
+            self.seat(instance, plan);
             return Ok(());
         }
         let (mailbox, inbox) = mpsc::channel(plan.shared.limits.mailbox);
@@ -185,11 +204,28 @@ impl Supervisor {
             instance.go_live(id, model);
             *serving = instance.number();
         }
+        self.classifier.remove(&plan.shared.name);
         self.show(plan, PluginState::Serving, &instance);
         self.restarts.serving(plan.shared.now().mono);
         let clock = Arc::clone(&plan.shared.clock);
         self.task = Some(self.engine.executor().spawn(serve(instance, inbox, clock)));
         Ok(())
+    }
+
+    /// Makes an instance the one that is asked under its name.
+    fn seat(&mut self, instance: Instance, plan: &Plan) {
+        let shared = &plan.shared;
+        let (mailbox, inbox) = mpsc::channel(shared.limits.mailbox);
+        self.show(plan, PluginState::Ready, &instance);
+        self.restarts.serving(shared.now().mono);
+        let route = Route::Serving {
+            mailbox,
+            wall: shared.limits.classify.wall,
+            counters: Arc::clone(&shared.counters),
+        };
+        self.task = Some(self.engine.executor().spawn(answer(instance, inbox)));
+        // The last one goes with its last sender, when whoever has found it here has been answered.
+        self.classifier.set(&shared.name, shared.edition, route);
     }
 
     fn show(&self, plan: &Plan, state: PluginState, instance: &Instance) {
@@ -211,7 +247,7 @@ impl Supervisor {
         let shared = Arc::clone(&self.plan.shared);
         let now = shared.now();
         shared.counters.faults.one();
-        self.silence(now.utc);
+        self.silence(now.utc, &reason);
         let state = match self.restarts.fault(now.mono, random()) {
             Verdict::Restart(delay) => {
                 self.retry = Some(Instant::now().checked_add(delay).unwrap_or_else(Instant::now));
@@ -227,12 +263,19 @@ impl Supervisor {
     }
 
     /// Nothing serves: calls are answered at once, and values show that nobody stands behind them.
-    fn silence(&self, now: backplane_types::DateTime) {
+    fn silence(&self, now: backplane_types::DateTime, reason: &str) {
+        let shared = &self.plan.shared;
+        match self.plan.prepared.kind {
+            PluginKind::NodeManager => self.classifier.remove(&shared.name),
+            PluginKind::IsolationClassifier => {
+                let down = Route::Down(reason.into());
+                self.classifier.set(&shared.name, shared.edition, down);
+            }
+        }
         self.manager.disconnect();
         *self.serving.write() = NOBODY;
         if let Some(id) = self.attached {
-            self.plan
-                .shared
+            shared
                 .space
                 .degrade(id, None, StatusCode::BAD_NO_COMMUNICATION, now);
         }
@@ -296,7 +339,7 @@ impl Supervisor {
     fn take(&mut self, plan: Plan) {
         self.plan = plan;
         self.retry = None;
-        self.restarts = Restarts::new(self.policy);
+        self.restarts = Restarts::new(policy_for(&self.plan, self.policy));
         self.restarts.serving(self.plan.shared.now().mono);
         self.status.send_modify(|status| {
             status.generation = status.generation.saturating_add(1);
@@ -318,7 +361,7 @@ impl Supervisor {
             return Ok(());
         }
         self.retry = None;
-        self.restarts = Restarts::new(self.policy);
+        self.restarts = Restarts::new(policy_for(&self.plan, self.policy));
         self.plan.shared.counters.restarts.one();
         self.attempt().await
     }
@@ -333,8 +376,15 @@ impl Supervisor {
         }
     }
 
-    async fn stop(&mut self) {
+    async fn stop(&mut self, farewell: Farewell) {
         let shared = Arc::clone(&self.plan.shared);
+        match (farewell, self.plan.prepared.kind) {
+            (Farewell::Shutdown, PluginKind::IsolationClassifier) => {
+                let down = Route::Down(STOPPING.into());
+                self.classifier.set(&shared.name, shared.edition, down);
+            }
+            (Farewell::Unload, _) | (_, PluginKind::NodeManager) => self.classifier.remove(&shared.name),
+        }
         self.withdraw();
         if let Some(task) = self.task.take() {
             finish(task, shared.limits.drain, &shared.name).await;
@@ -372,6 +422,14 @@ fn reason_of(exit: Result<Exit, JoinError>) -> String {
 
 fn panicked(error: &JoinError) -> String {
     format!("a function of the host failed, which is not the plugin's fault: {error}")
+}
+
+/// A classifier is never given up: everybody is refused while it does not run, and nobody may be there to release it.
+fn policy_for(plan: &Plan, policy: RestartPolicy) -> RestartPolicy {
+    match plan.prepared.kind {
+        PluginKind::NodeManager => policy,
+        PluginKind::IsolationClassifier => policy.without_quarantine(),
+    }
 }
 
 fn facets(prepared: &Prepared) -> Facets {

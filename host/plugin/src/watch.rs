@@ -197,7 +197,7 @@ impl PluginFolder {
         });
         let (files, content) = match read.await {
             Ok(Ok(read)) => read,
-            Ok(Err((file, reason))) => {
+            Ok(Err(wrong)) => {
                 let known = seen.done.as_ref().is_some_and(|done| done.stamp == stamp);
                 seen.done = Some(Done {
                     stamp,
@@ -207,8 +207,10 @@ impl PluginFolder {
                 if known {
                     return None;
                 }
-                tracing::warn!(target: "plugin", plugin = &**name, "{file}: {reason}");
-                return Some(FolderEvent::Failed(Arc::clone(name), format!("{file}: {reason}")));
+                self.host.unreadable(name, &wrong).await;
+                let problem = format!("{}: {}", wrong.file, wrong.reason);
+                tracing::warn!(target: "plugin", plugin = &**name, "{problem}");
+                return Some(FolderEvent::Failed(Arc::clone(name), problem));
             }
             Err(_) => return None,
         };
