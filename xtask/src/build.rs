@@ -10,9 +10,17 @@ const GUEST_TARGET: &str = "wasm32-wasip2";
 /// The components that the demonstration serves.
 const SHIPPED: [&str; 1] = ["simulator"];
 
+/// Shipped too, but for whoever wants them: a folder with a classifier in it needs settings for it.
+const CLASSIFIERS: [&str; 2] = ["classifier-certificate", "classifier-network"];
+
 /// Where `build` puts the shipped components: a plugin folder.
 pub(crate) fn plugin_folder() -> PathBuf {
     target_dir().join("plugins")
+}
+
+/// Where `build` puts the shipped classifiers.
+fn classifier_folder() -> PathBuf {
+    target_dir().join("classifiers")
 }
 
 /// Where `build_test_guests` puts components that tests load.
@@ -29,17 +37,22 @@ pub(crate) fn server_binary() -> PathBuf {
 pub(crate) fn build() -> Outcome {
     ensure_guest_target()?;
     build_guests(&SHIPPED, &[])?;
+    build_guests(&CLASSIFIERS, &[])?;
     for name in SHIPPED {
         install(name, &plugin_folder(), name)?;
+    }
+    for name in CLASSIFIERS {
+        install(name, &classifier_folder(), name)?;
     }
     run(cargo().args(["build", "--release", "-p", "backplane"]))
 }
 
-/// Builds the bad components, the example, the load plugin, and the simulator's second build for reload tests.
+/// Builds the bad components, the example, the load plugin, the classifiers, and the simulator's second build for reload tests.
 pub(crate) fn build_test_guests() -> Outcome {
     let bad = misdeeds()?;
     let mut names: Vec<&str> = bad.iter().map(String::as_str).collect();
     names.extend(["hello-plugin", "backplane-load-plugin"]);
+    names.extend(CLASSIFIERS);
     build_guests(&names, &[])?;
     for name in &names {
         install(name, &test_guest_folder(), name)?;

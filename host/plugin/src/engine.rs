@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use thread_priority::{ThreadPriority, ThreadPriorityValue, set_current_thread_priority};
 use tokio::runtime::{Builder, Handle, Runtime};
 use wasmtime::component::{Component, HasSelf, Linker};
@@ -29,7 +30,7 @@ pub struct EngineOptions {
     pub cache_bytes: u64,
     /// Threads that guests run on, when the host makes its own executor.
     pub threads: usize,
-    /// An executor to run guests on instead. It must drive time and must not be the one that serves connections.
+    /// An executor to run guests on instead, classifiers too. It must drive time and must not be the one that serves connections.
     pub executor: Option<Handle>,
 }
 
@@ -73,6 +74,8 @@ pub(crate) struct PluginEngine {
     tick: Duration,
     handle: Handle,
     runtime: Option<Runtime>,
+    /// Made when the first classifier serves.
+    classifiers: Mutex<Option<Runtime>>,
 }
 
 /// Gives the threads of guests a low priority, so that a guest that computes takes the time that is left over by those who answer clients.
@@ -129,6 +132,7 @@ impl PluginEngine {
             tick: options.tick,
             handle,
             runtime,
+            classifiers: Mutex::new(None),
         }))
     }
 
@@ -143,6 +147,24 @@ impl PluginEngine {
     /// Where guests run.
     pub(crate) fn executor(&self) -> &Handle {
         &self.handle
+    }
+
+    /// Where classifiers serve: a thread of their own with the server's priority. Everybody waits for their answers, so they must not queue behind guests that
+    /// compute, nor get only what the server's threads leave over.
+    pub(crate) fn classifier_executor(&self) -> std::io::Result<Handle> {
+        if self.runtime.is_none() {
+            return Ok(self.handle.clone());
+        }
+        let mut classifiers = self.classifiers.lock();
+        if let Some(runtime) = &*classifiers {
+            return Ok(runtime.handle().clone());
+        }
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("classifier")
+            .enable_all()
+            .build()?;
+        Ok(classifiers.insert(runtime).handle().clone())
     }
 
     /// How many ticks a CPU deadline is; at least two, since the first may be due at once.
@@ -160,7 +182,10 @@ impl PluginEngine {
 impl Drop for PluginEngine {
     fn drop(&mut self) {
         // A runtime must not be dropped by waiting inside another one; the tasks have been told to stop by then.
-        if let Some(runtime) = self.runtime.take() {
+        for runtime in [self.runtime.take(), self.classifiers.get_mut().take()]
+            .into_iter()
+            .flatten()
+        {
             runtime.shutdown_background();
         }
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_nodes::{AttachError, Facets, Fault, ManagerId, NodeManager, Writes};
+use backplane_nodes::{Facets, Fault, ManagerId, NodeManager, Writes};
 use backplane_types::StatusCode;
 use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -144,7 +144,7 @@ impl Supervisor {
     async fn attempt(&mut self) -> Result<(), String> {
         let plan = self.plan.clone();
         let started = match self.boot(&plan, None).await {
-            Ok(instance) => self.put_in(instance, &plan).map_err(|error| error.to_string()),
+            Ok(instance) => self.put_in(instance, &plan),
             Err(death) => Err(death.reason),
         };
         if let Err(reason) = &started {
@@ -173,10 +173,10 @@ impl Supervisor {
     }
 
     /// Makes an instance that has started the one that serves: its nodes, its values, its mailbox, in one step for whoever looks.
-    fn put_in(&mut self, mut instance: Instance, plan: &Plan) -> Result<(), AttachError> {
+    fn put_in(&mut self, mut instance: Instance, plan: &Plan) -> Result<(), String> {
         if plan.prepared.kind == PluginKind::IsolationClassifier {
+            self.seat(instance, plan)?;
             self.withdraw();
-            self.seat(instance, plan);
             return Ok(());
         }
         let (mailbox, inbox) = mpsc::channel(plan.shared.limits.mailbox);
@@ -190,12 +190,13 @@ impl Supervisor {
                 // Nobody can ask it anything yet, so its mailbox comes first.
                 None => {
                     self.manager.connect(mailbox, facets);
-                    space
-                        .attach(manager, model)
-                        .inspect_err(|_| self.manager.disconnect())?
+                    space.attach(manager, model).map_err(|error| {
+                        self.manager.disconnect();
+                        error.to_string()
+                    })?
                 }
                 Some(id) => {
-                    let model = space.replace(id, manager, model)?;
+                    let model = space.replace(id, manager, model).map_err(|error| error.to_string())?;
                     self.manager.connect(mailbox, facets);
                     (id, model)
                 }
@@ -213,19 +214,22 @@ impl Supervisor {
     }
 
     /// Makes an instance the one that is asked under its name.
-    fn seat(&mut self, instance: Instance, plan: &Plan) {
+    fn seat(&mut self, instance: Instance, plan: &Plan) -> Result<(), String> {
         let shared = &plan.shared;
+        let executor = self.engine.classifier_executor();
+        let executor = executor.map_err(|error| format!("a thread for classifiers: {error}"))?;
         let (mailbox, inbox) = mpsc::channel(shared.limits.mailbox);
-        self.show(plan, PluginState::Ready, &instance);
         self.restarts.serving(shared.now().mono);
         let route = Route::Serving {
             mailbox,
             wall: shared.limits.classify.wall,
             counters: Arc::clone(&shared.counters),
         };
-        self.task = Some(self.engine.executor().spawn(answer(instance, inbox)));
         // The last one goes with its last sender, when whoever has found it here has been answered.
         self.classifier.set(&shared.name, shared.edition, route);
+        self.show(plan, PluginState::Ready, &instance);
+        self.task = Some(executor.spawn(answer(instance, inbox)));
+        Ok(())
     }
 
     fn show(&self, plan: &Plan, state: PluginState, instance: &Instance) {
@@ -275,9 +279,7 @@ impl Supervisor {
         self.manager.disconnect();
         *self.serving.write() = NOBODY;
         if let Some(id) = self.attached {
-            shared
-                .space
-                .degrade(id, None, StatusCode::BAD_NO_COMMUNICATION, now);
+            shared.space.degrade(id, None, StatusCode::BAD_NO_COMMUNICATION, now);
         }
     }
 
@@ -289,7 +291,7 @@ impl Supervisor {
         };
         let before = self.task.take();
         let swapped = match booted {
-            Ok(instance) => self.put_in(instance, &plan).map_err(|error| error.to_string()),
+            Ok(instance) => self.put_in(instance, &plan),
             Err(death) => Err(death.reason),
         };
         match swapped {

@@ -303,12 +303,27 @@ impl Peer {
         backend::evidence::certificate_sha256(self.0)
     }
 
+    /// The SHA-1 of the client's certificate: its thumbprint.
+    pub fn certificate_sha1(self) -> Option<Vec<u8>> {
+        backend::evidence::certificate_sha1(self.0)
+    }
+
     /// The client's certificate, DER.
     pub fn certificate(self) -> Option<Vec<u8>> {
         backend::evidence::certificate(self.0)
     }
 
-    /// The user of a live session.
+    /// A pseudonym of the live session, if there is one.
+    pub fn session(self) -> Option<String> {
+        backend::evidence::session(self.0)
+    }
+
+    /// How the user of that session has proved who it is: 0 Anonymous, 1 UserName, 2 Certificate, 3 IssuedToken.
+    pub fn user_token_type(self) -> Option<u32> {
+        backend::evidence::user_token_type(self.0)
+    }
+
+    /// The user of that session; none when anonymous.
     pub fn user(self) -> Option<String> {
         backend::evidence::user(self.0)
     }

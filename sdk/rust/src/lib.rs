@@ -68,11 +68,10 @@ pub use types::{
 pub use value::{Scalar, Typed};
 
 #[doc(hidden)]
-pub use classify::__classifies;
+pub use classify::ClassifierPlugin;
 #[doc(hidden)]
 pub use macros::__log;
 #[doc(hidden)]
 pub use plugin::Plugin;
-#[doc(hidden)]
 #[doc(hidden)]
 pub use wit_bindgen;

@@ -122,10 +122,13 @@ macro_rules! __facet {
 /// struct NoOpinion;
 ///
 /// impl Classifier for NoOpinion {
-///     fn ingress(_peer: Peer) -> Result<Option<Identity>, Fault> {
+///     fn start() -> Result<Self, Fault> {
+///         Ok(Self)
+///     }
+///     fn ingress(&self, _peer: Peer) -> Result<Option<Identity>, Fault> {
 ///         Ok(None)
 ///     }
-///     fn established(_peer: Peer) -> Result<Option<Identity>, Fault> {
+///     fn established(&self, _peer: Peer) -> Result<Option<Identity>, Fault> {
 ///         Ok(None)
 ///     }
 /// }
@@ -136,7 +139,16 @@ macro_rules! __facet {
 #[macro_export]
 macro_rules! classifier {
     ($type:ident) => {
-        const _: fn(&$type) = |_| $crate::__classifies::<$type>();
+        ::std::thread_local! {
+            static __BACKPLANE_CLASSIFIER: ::core::result::Result<$type, $crate::Fault> = <$type as $crate::Classifier>::start();
+        }
+
+        impl $crate::ClassifierPlugin for $type {
+            fn with<R>(run: impl ::core::ops::FnOnce(&::core::result::Result<Self, $crate::Fault>) -> R) -> R {
+                __BACKPLANE_CLASSIFIER.with(run)
+            }
+        }
+
         #[cfg(target_family = "wasm")]
         $crate::facets::classify::export_classify!($type with_types_in $crate::facets::classify);
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backplane_sdk::testing::{Caller, Class, FakeHost, PeerEvidence, classify};
+use backplane_sdk::testing::{Caller, Class, FakeClassifier, FakeHost, PeerEvidence};
 use backplane_sdk::{
     Call, Change, Classifier, DataValue, Demand, Fault, Folder, Handover, Identity, Invoked, Method, Methods, NodeId,
     NodeManager, Object, Outcome, Peer, Property, Reader, Standing, StartReason, StatusCode, Tag, Type, Value,
@@ -301,17 +301,23 @@ fn the_next_generation_takes_over() {
 }
 
 #[derive(Debug)]
-struct ByAddress;
+struct ByAddress {
+    inside: String,
+}
 
 impl Classifier for ByAddress {
-    fn ingress(peer: Peer) -> Result<Option<Identity>, Fault> {
-        let inside = peer.address().is_some_and(|address| address.starts_with("10."));
+    fn start() -> Result<Self, Fault> {
+        let inside = setting("inside").ok_or_else(|| Fault::new(StatusCode::BAD_CONFIGURATION_ERROR, "no inside"))?;
+        Ok(ByAddress { inside })
+    }
+    fn ingress(&self, peer: Peer) -> Result<Option<Identity>, Fault> {
+        let inside = peer.address().is_some_and(|address| address.starts_with(&self.inside));
         Ok(inside.then(|| Identity {
             key: "plant".to_owned(),
             standing: Standing::Bootstrap,
         }))
     }
-    fn established(peer: Peer) -> Result<Option<Identity>, Fault> {
+    fn established(&self, peer: Peer) -> Result<Option<Identity>, Fault> {
         Ok(peer.application_uri().map(|key| Identity {
             key,
             standing: Standing::Established,
@@ -323,11 +329,14 @@ backplane_sdk::classifier!(ByAddress);
 
 #[test]
 fn a_classifier_sees_the_evidence() {
+    let refused = FakeClassifier::<ByAddress>::start(&[]).map(|_| ());
+    assert_eq!(refused.map_err(|fault| fault.detail), Err("no inside".to_owned()));
+    let classifier = FakeClassifier::<ByAddress>::start(&[("inside", "\"10.\"")]).expect("starts");
     let peer = PeerEvidence {
         address: Some("10.1.2.3".to_owned()),
         ..PeerEvidence::default()
     };
-    let [ingress, established] = classify::<ByAddress>(peer).expect("an answer");
+    let ingress = classifier.ingress(&peer).expect("an answer");
     assert_eq!(ingress.map(|identity| identity.key).as_deref(), Some("plant"));
-    assert_eq!(established, None);
+    assert_eq!(classifier.established(&peer), Ok(None));
 }

@@ -14,6 +14,9 @@ use crate::support::{Bench, quick};
 
 const GUESTS: &[&str] = &[
     "simulator",
+    "classifier-certificate",
+    "classifier-network",
+    "classifies-badly",
     "deep-recursion",
     "duplicate-node",
     "future-facet",
@@ -30,7 +33,7 @@ const GUESTS: &[&str] = &[
 ];
 
 /// The bytes of a component of this repository.
-fn guest(name: &str) -> Vec<u8> {
+pub(crate) fn guest(name: &str) -> Vec<u8> {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
         // <target>/<profile>/deps/<this test>
@@ -61,7 +64,7 @@ fn guest(name: &str) -> Vec<u8> {
 }
 
 /// The same component in other bytes: with one more custom section.
-fn salted(mut component: Vec<u8>) -> Vec<u8> {
+pub(crate) fn salted(mut component: Vec<u8>) -> Vec<u8> {
     component.extend([0, 6, 4]);
     component.extend(b"salt1");
     component

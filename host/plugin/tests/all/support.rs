@@ -37,6 +37,7 @@ pub(crate) fn quick() -> PluginOptions {
             read: short,
             write: short,
             call: short,
+            classify: short,
             memory: 8 << 20,
             ..Limits::default()
         },

@@ -217,8 +217,20 @@ pub(crate) mod evidence {
         peer(who, |peer| peer.certificate_sha256.clone())
     }
 
+    pub fn certificate_sha1(who: u32) -> Option<Vec<u8>> {
+        peer(who, |peer| peer.certificate_sha1.clone())
+    }
+
     pub fn certificate(who: u32) -> Option<Vec<u8>> {
         peer(who, |peer| peer.certificate.clone())
+    }
+
+    pub fn session(who: u32) -> Option<String> {
+        peer(who, |peer| peer.session.clone())
+    }
+
+    pub fn user_token_type(who: u32) -> Option<u32> {
+        peer(who, |peer| peer.user_token_type)
     }
 
     pub fn user(who: u32) -> Option<String> {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::space::{Class, FakeNode};
-use super::state::{Caller, Event, State, with};
+use super::state::{Caller, Event, PeerEvidence, State, with};
 use crate::{
-    Argument, Call, DataValue, Demand, Fault, Handover, Identity, Methods, Namespace, NodeId, Outcome, Peer, Plugin,
-    QualifiedName, Reader, StartReason, StatusCode, Typed, Value, WriteRequest, Writer,
+    Argument, Call, Classifier, DataValue, Demand, Fault, Handover, Identity, Methods, Namespace, NodeId, Outcome,
+    Peer, Plugin, QualifiedName, Reader, StartReason, StatusCode, Typed, Value, WriteRequest, Writer,
 };
 
 /// A host with one plugin. There is one for each thread: making a new one forgets the last.
@@ -335,14 +335,43 @@ impl<P: Plugin + Handover> FakeHost<P> {
     }
 }
 
-/// Asks a classifier about a peer: before authentication, and with an open channel.
-///
-/// # Errors
-/// The fault of the classifier.
-pub fn classify<C: crate::Classifier>(peer: super::PeerEvidence) -> Result<[Option<Identity>; 2], Fault> {
-    with(|host| host.peer = Some(peer));
-    Ok([
-        calling(|who| C::ingress(Peer(who)))?,
-        calling(|who| C::established(Peer(who)))?,
-    ])
+/// A host with one classifier. Like [`FakeHost`] there is one for each thread.
+#[derive(Debug)]
+pub struct FakeClassifier<C> {
+    classifier: C,
+}
+
+impl<C: Classifier> FakeClassifier<C> {
+    /// Starts a classifier with `settings`, each a path and JSON text.
+    ///
+    /// # Errors
+    /// The fault of the classifier.
+    pub fn start(settings: &[(&str, &str)]) -> Result<Self, Fault> {
+        with(|host| {
+            *host = State::default();
+            let settings = settings.iter();
+            host.settings = settings
+                .map(|(path, json)| ((*path).to_owned(), (*json).to_owned()))
+                .collect();
+        });
+        C::start().map(|classifier| FakeClassifier { classifier })
+    }
+
+    /// Asks about a peer before authentication.
+    ///
+    /// # Errors
+    /// The fault of the classifier.
+    pub fn ingress(&self, peer: &PeerEvidence) -> Result<Option<Identity>, Fault> {
+        with(|host| host.peer = Some(peer.clone()));
+        calling(|who| self.classifier.ingress(Peer(who)))
+    }
+
+    /// Asks about a peer with an open channel.
+    ///
+    /// # Errors
+    /// The fault of the classifier.
+    pub fn established(&self, peer: &PeerEvidence) -> Result<Option<Identity>, Fault> {
+        with(|host| host.peer = Some(peer.clone()));
+        calling(|who| self.classifier.established(Peer(who)))
+    }
 }

@@ -27,7 +27,7 @@ mod fake_host;
 mod space;
 pub(crate) mod state;
 
-pub use fake_host::{FakeHost, classify};
+pub use fake_host::{FakeClassifier, FakeHost};
 pub use space::{Class, FakeNode};
 pub use state::{Caller, Event, PeerEvidence};
 

@@ -38,7 +38,10 @@ pub struct PeerEvidence {
     pub security_mode: u32,
     pub application_uri: Option<String>,
     pub certificate_sha256: Option<Vec<u8>>,
+    pub certificate_sha1: Option<Vec<u8>>,
     pub certificate: Option<Vec<u8>>,
+    pub session: Option<String>,
+    pub user_token_type: Option<u32>,
     pub user: Option<String>,
     pub roles: Vec<String>,
 }
