@@ -2,8 +2,7 @@
 //!
 //! Owns the order of calls and that each is answered. It must not know restarts and reloads: it ends, and says why.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use backplane_nodes::{CallContext, CallOutcome, Fault, WriteOperation};
@@ -12,10 +11,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use crate::instance::{Death, Handover, Instance};
-use crate::state::Clock;
-
-/// Set when nobody waits for an answer any more.
-pub(crate) type Cancelled = Arc<AtomicBool>;
+use crate::reads::{self, Job};
+use crate::state::{Cancelled, Clock};
 
 /// Where the answer to one call goes.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Fault>>;
@@ -71,7 +68,8 @@ pub(crate) enum Exit {
 }
 
 /// Serves until the mailbox has no sender any more, or the guest dies.
-pub(crate) async fn serve(mut instance: Instance, mut inbox: mpsc::Receiver<Envelope>, clock: Clock) -> Exit {
+pub(crate) async fn serve(mut instance: Instance, inbox: mpsc::Receiver<Envelope>, clock: Clock) -> Exit {
+    let mut inbox = Inbox { inbox, ahead: None };
     loop {
         let due = if instance.is_serving() {
             instance.next_timer()
@@ -79,8 +77,8 @@ pub(crate) async fn serve(mut instance: Instance, mut inbox: mpsc::Receiver<Enve
             None
         };
         let done = tokio::select! {
-            message = inbox.recv() => match message {
-                Some(envelope) => handle(&mut instance, envelope, &clock).await,
+            message = inbox.next() => match message {
+                Some(envelope) => handle(&mut instance, envelope, &mut inbox, &clock).await,
                 None => break,
             },
             () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {
@@ -89,8 +87,8 @@ pub(crate) async fn serve(mut instance: Instance, mut inbox: mpsc::Receiver<Enve
             }
         };
         if let Err(death) = done {
-            inbox.close();
-            while let Ok(envelope) = inbox.try_recv() {
+            inbox.inbox.close();
+            while let Some(envelope) = inbox.waiting() {
                 let reason = format!("not called: the plugin died before ({})", death.reason);
                 envelope
                     .work
@@ -109,36 +107,83 @@ fn far() -> Instant {
     Instant::now() + Duration::from_secs(86_400)
 }
 
-/// Makes one call and answers it.
-async fn handle(instance: &mut Instance, envelope: Envelope, clock: &Clock) -> Result<(), Death> {
+/// The mailbox, of which one envelope may have been taken out to look at.
+pub(crate) struct Inbox {
+    inbox: mpsc::Receiver<Envelope>,
+    ahead: Option<Envelope>,
+}
+
+impl Inbox {
+    /// The next one; none: there will be none. Nothing is lost when this is dropped.
+    async fn next(&mut self) -> Option<Envelope> {
+        match self.ahead.take() {
+            Some(envelope) => Some(envelope),
+            None => self.inbox.recv().await,
+        }
+    }
+
+    /// The next one, if it waits already.
+    pub(crate) fn waiting(&mut self) -> Option<Envelope> {
+        self.ahead.take().or_else(|| self.inbox.try_recv().ok())
+    }
+
+    /// Makes an envelope that was taken out too early the next one.
+    pub(crate) fn put_back(&mut self, envelope: Envelope) {
+        self.ahead = Some(envelope);
+    }
+}
+
+impl Envelope {
+    /// Gives the envelope back, unless it has waited too long: then nobody would see the answer, and a write would come as a surprise.
+    pub(crate) fn in_time(self, clock: &Clock) -> Option<Self> {
+        if clock().mono < self.context.deadline && !self.cancelled.load(Ordering::Relaxed) {
+            return Some(self);
+        }
+        self.work.refuse(Fault::new(
+            StatusCode::BAD_TIMEOUT,
+            "waited for the plugin until its deadline",
+        ));
+        None
+    }
+}
+
+/// Makes one call and answers it, and with it those behind it that ask for the same thing.
+async fn handle(instance: &mut Instance, envelope: Envelope, inbox: &mut Inbox, clock: &Clock) -> Result<(), Death> {
+    let Some(envelope) = envelope.in_time(clock) else {
+        return Ok(());
+    };
     let Envelope {
         context,
         cancelled,
         work,
     } = envelope;
-    // It has waited too long already: nobody would see the answer, and a write would come as a surprise.
-    if clock().mono >= context.deadline || cancelled.load(Ordering::Relaxed) {
-        work.refuse(Fault::new(
-            StatusCode::BAD_TIMEOUT,
-            "waited for the plugin until its deadline",
-        ));
-        return Ok(());
-    }
     match work {
         Work::Save { reply } => answer(reply, instance.save().await.map(Ok)),
-        Work::Read { tags, max_age, reply } => answer(reply, instance.read(context, cancelled, &tags, max_age).await),
-        Work::Write { writes, reply } => answer(reply, instance.write(context, cancelled, writes).await),
+        Work::Read { tags, max_age, reply } => {
+            let first = Job {
+                context,
+                cancelled,
+                tags,
+                max_age,
+                reply,
+            };
+            reads::serve(instance, first, inbox, clock).await
+        }
+        Work::Write { writes, reply } => answer(reply, instance.write(context, cancelled.into(), writes).await),
         Work::Call {
             object,
             tag,
             inputs,
             reply,
-        } => answer(reply, instance.call(context, cancelled, &object, tag, inputs).await),
+        } => answer(
+            reply,
+            instance.call(context, cancelled.into(), &object, tag, inputs).await,
+        ),
     }
 }
 
 /// Sends the answer, whether there is one or the guest has died over it.
-fn answer<T>(reply: Reply<T>, outcome: Result<Result<T, Fault>, Death>) -> Result<(), Death> {
+pub(crate) fn answer<T>(reply: Reply<T>, outcome: Result<Result<T, Fault>, Death>) -> Result<(), Death> {
     match outcome {
         Ok(answer) => {
             drop(reply.send(answer));

@@ -13,7 +13,6 @@ use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
-use crate::actor::Cancelled;
 use crate::bindings::{Facets, guest, one_line, ua};
 use crate::classifier::{Answer, Asked, ClassifyError, MAX_KEY, Standing, Verdict};
 use crate::component::Prepared;
@@ -21,7 +20,7 @@ use crate::convert;
 use crate::engine::PluginEngine;
 use crate::evidence::PeerEvidence;
 use crate::limits::Deadline;
-use crate::state::{Generation, Phase, State};
+use crate::state::{Generation, Phase, State, Waiters};
 
 /// Why an instance has ended. Its store is of no use any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -244,11 +243,17 @@ impl Instance {
         guarded!(self, "lifecycle.stop", self.shared.limits.stop, lifecycle, call_stop())
     }
 
+    /// How many reads, and how many tags, one call may be made of.
+    pub(crate) fn merging(&self) -> (usize, usize) {
+        let limits = &self.shared.limits;
+        (limits.merged_reads, limits.merged_tags)
+    }
+
     /// `reader.read`.
     pub(crate) async fn read(
         &mut self,
         context: CallContext,
-        cancelled: Cancelled,
+        waiters: Waiters,
         tags: &[u32],
         max_age: f64,
     ) -> Result<Result<Vec<DataValue>, Fault>, Death> {
@@ -256,7 +261,7 @@ impl Instance {
             return Ok(Err(missing("reader")));
         };
         self.shared.counters.reads.add(tags.len());
-        let call = self.store.data_mut().begin_call(context, cancelled);
+        let call = self.store.data_mut().begin_call(context, waiters);
         let values = match guarded!(
             self,
             "reader.read",
@@ -287,7 +292,7 @@ impl Instance {
     pub(crate) async fn write(
         &mut self,
         context: CallContext,
-        cancelled: Cancelled,
+        waiters: Waiters,
         writes: Vec<WriteOperation>,
     ) -> Result<Result<Vec<StatusCode>, Fault>, Death> {
         let Some(writer) = &self.facets.writer else {
@@ -310,7 +315,7 @@ impl Instance {
             Ok(requests) => requests,
             Err(status) => return Ok(Err(Fault::new(status, "a value that cannot be told to the plugin"))),
         };
-        let call = state.begin_call(context, cancelled);
+        let call = state.begin_call(context, waiters);
         let statuses = match guarded!(
             self,
             "writer.write",
@@ -334,7 +339,7 @@ impl Instance {
     pub(crate) async fn call(
         &mut self,
         context: CallContext,
-        cancelled: Cancelled,
+        waiters: Waiters,
         object: &NodeId,
         tag: u32,
         inputs: Vec<Variant>,
@@ -356,7 +361,7 @@ impl Instance {
             Ok(told) => told,
             Err(status) => return Ok(Err(Fault::new(status, "arguments that cannot be told to the plugin"))),
         };
-        let call = state.begin_call(context, cancelled);
+        let call = state.begin_call(context, waiters);
         let outcome = match guarded!(
             self,
             "methods.invoke",

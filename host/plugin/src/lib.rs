@@ -23,6 +23,7 @@ mod limits;
 mod log;
 mod manager;
 mod questions;
+mod reads;
 mod restart;
 mod settings;
 mod sizes;

@@ -63,6 +63,10 @@ pub struct Limits {
     pub drain: Duration,
     /// Calls waiting for the instance; the next one is answered BadServerTooBusy.
     pub mailbox: usize,
+    /// Waiting reads of one caller that become one call; 1: none do.
+    pub merged_reads: usize,
+    /// Tags of one call that was merged from several reads.
+    pub merged_tags: usize,
     /// Running timers; further ones are not started.
     pub timers: usize,
     /// Shortest period or delay of a timer; shorter ones are lengthened to it.
@@ -112,6 +116,8 @@ impl Default for Limits {
             handover: Deadline::millis(5_000, 10_000),
             drain: Duration::from_secs(10),
             mailbox: 1_024,
+            merged_reads: 64,
+            merged_tags: 4_096,
             timers: 1_024,
             timer_minimum: Duration::from_millis(1),
             open_changes: 16,

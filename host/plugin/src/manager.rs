@@ -11,10 +11,10 @@ use backplane_nodes::{BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault
 use backplane_types::{DataValue, NodeId, StatusCode, Variant};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::actor::{Cancelled, Envelope, Reply, Work};
+use crate::actor::{Envelope, Reply, Work};
 use crate::counters::Counters;
 use crate::instance::Handover;
-use crate::state::Clock;
+use crate::state::{Cancelled, Clock};
 
 /// See the module text.
 pub(crate) struct PluginManager {

@@ -57,8 +57,38 @@ pub(crate) enum Phase {
 pub(crate) struct RunningCall {
     pub(crate) id: u32,
     pub(crate) context: CallContext,
-    /// Set when nobody waits for the answer any more.
-    pub(crate) cancelled: Arc<AtomicBool>,
+    pub(crate) waiters: Waiters,
+}
+
+/// Set when somebody does not wait for an answer any more.
+pub(crate) type Cancelled = Arc<AtomicBool>;
+
+/// Whoever waits for the answer of one call.
+pub(crate) struct Waiters {
+    first: Cancelled,
+    /// Of a call that was merged from several.
+    more: Vec<Cancelled>,
+}
+
+impl From<Cancelled> for Waiters {
+    fn from(first: Cancelled) -> Self {
+        Self {
+            first,
+            more: Vec::new(),
+        }
+    }
+}
+
+impl Waiters {
+    pub(crate) fn add(&mut self, other: Cancelled) {
+        self.more.push(other);
+    }
+
+    /// Whether nobody waits any more.
+    fn are_gone(&self) -> bool {
+        let mut all = std::iter::once(&self.first).chain(&self.more);
+        all.all(|cancelled| cancelled.load(Ordering::Relaxed))
+    }
 }
 
 /// See the module text.
@@ -171,9 +201,9 @@ impl State {
     }
 
     /// Begins a call that is made for a client, and gives it a number.
-    pub(crate) fn begin_call(&mut self, context: CallContext, cancelled: Arc<AtomicBool>) -> u32 {
+    pub(crate) fn begin_call(&mut self, context: CallContext, waiters: Waiters) -> u32 {
         let id = self.number_call();
-        self.call = Some(RunningCall { id, context, cancelled });
+        self.call = Some(RunningCall { id, context, waiters });
         id
     }
 
@@ -198,7 +228,7 @@ impl State {
 
 impl RunningCall {
     pub(crate) fn is_cancelled(&self, now: Now) -> bool {
-        self.cancelled.load(Ordering::Relaxed) || now.mono >= self.context.deadline
+        self.waiters.are_gone() || now.mono >= self.context.deadline
     }
 }
 
@@ -208,5 +238,23 @@ impl WasiView for State {
             ctx: &mut self.wasi,
             table: &mut self.table,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_cancelled_when_the_last_one_goes() {
+        let flags: Vec<Cancelled> = (0..3).map(|_| Cancelled::default()).collect();
+        let mut waiters = Waiters::from(Arc::clone(&flags[1]));
+        waiters.add(Arc::clone(&flags[0]));
+        waiters.add(Arc::clone(&flags[2]));
+        for flag in &flags {
+            assert!(!waiters.are_gone());
+            flag.store(true, Ordering::Relaxed);
+        }
+        assert!(waiters.are_gone());
     }
 }

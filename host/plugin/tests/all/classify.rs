@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use backplane_plugin::{
@@ -225,7 +226,11 @@ async fn every_misdeed_refuses_the_peer_and_nobody_else() {
         assert_eq!(error.name(), name, "{error}");
         assert!(error.to_string().contains(reason), "{error}");
     }
-    gate.bench.until_state("who", PluginState::Ready).await;
+    gate.bench
+        .until("who", |status| {
+            status.state == PluginState::Ready && status.instance == 7
+        })
+        .await;
     assert_eq!(gate.key("192.0.2.200").await, "others");
     assert_eq!(gate.bench.status("who").counts.faults, 6);
     // The same code with the same settings all the time.
@@ -492,42 +497,23 @@ async fn a_full_mailbox_refuses() {
     options.limits.mailbox = 1;
     options.limits.classify.cpu = Duration::from_secs(2);
     let gate = Gate::new(options, &[("who", &guest("classifies-badly"), "")]).await;
-    // One spins, one waits for it; the third finds no room.
-    let spinning = tokio::spawn({
+    let ask = |address| {
         let all = gate.all.clone();
-        async move { all.ingress(ip("192.0.2.2")).await }
-    });
-    let mut waiting = Vec::new();
-    let busy = loop {
-        let mut next = Box::pin({
-            let all = gate.all.clone();
-            async move { all.ingress(ip("192.0.2.200")).await }
-        });
-        match futures_poll(&mut next).await {
-            Some(answer) if answer == verdict("others", Standing::Established) => {}
-            Some(answer) => break answer.unwrap_err(),
-            None => waiting.push(tokio::spawn(next)),
-        }
+        Box::pin(async move { all.ingress(ip(address)).await })
     };
-    assert_eq!(busy.name(), "busy");
-    assert!(gate.bench.status("who").counts.turned_away >= 1);
-    assert_eq!(spinning.await.unwrap().unwrap_err().name(), "timed-out");
-    for waiting in waiting {
-        let answer = waiting.await.unwrap();
-        assert!(answer.as_ref().is_ok_and(Option::is_some) || answer.is_err_and(|error| error.name() == "died"));
+    let before = gate.bench.status("who").counts.ticks;
+    let spinning = tokio::spawn(ask("192.0.2.2"));
+    while gate.bench.status("who").counts.ticks == before {
+        tokio::task::yield_now().await;
     }
-}
-
-/// What a future answers at once, if it does.
-async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
-    std::future::poll_fn(|context| {
-        let polled = std::pin::Pin::new(&mut *future).poll(context);
-        std::task::Poll::Ready(match polled {
-            std::task::Poll::Ready(answer) => Some(answer),
-            std::task::Poll::Pending => None,
-        })
-    })
-    .await
+    // One waits for the one that spins; the next finds no room.
+    let mut waits = ask("192.0.2.200");
+    let polled = std::future::poll_fn(|context| Poll::Ready(waits.as_mut().poll(context))).await;
+    assert!(polled.is_pending());
+    assert_eq!(gate.error("192.0.2.200").await.name(), "busy");
+    assert_eq!(gate.bench.status("who").counts.turned_away, 1);
+    assert_eq!(spinning.await.unwrap().unwrap_err().name(), "timed-out");
+    assert_eq!(waits.await.unwrap_err().name(), "died");
 }
 
 #[tokio::test(flavor = "multi_thread")]

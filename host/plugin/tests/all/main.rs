@@ -6,6 +6,7 @@ mod classify;
 mod components;
 mod files;
 mod guests;
+mod merging;
 mod pace;
 mod supervision;
 mod support;

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use backplane_types::Variant;
 
 use crate::guests::Plant;
-use crate::support::quick;
+use crate::support::{all, quick};
+
+/// An on-demand variable of the simulator.
+pub(crate) const POWER: u32 = 120;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
@@ -23,6 +26,34 @@ async fn calls_through_the_mailbox() {
             "reader.read of {} tags: {:?} each",
             tags.len(),
             began.elapsed() / rounds
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement"]
+async fn many_small_reads_of_one_caller() {
+    let (jobs, rounds) = (100_u32, 200_u32);
+    for merged in [1, 64, 1, 64] {
+        let mut options = quick();
+        options.limits.merged_reads = merged;
+        let plant = Plant::new("simulator", options).await;
+        let manager = plant.manager("Var1");
+        let mut took = Vec::new();
+        let before = plant.bench.status("simulator").counts.calls;
+        for _ in 0..rounds {
+            let call = plant.call(Duration::from_secs(30));
+            let began = Instant::now();
+            let answers = all((0..jobs).map(|_| manager.read(&call, &[POWER], 0.0))).await;
+            took.push(began.elapsed() / jobs);
+            assert!(answers.iter().all(Result::is_ok));
+        }
+        took.sort_unstable();
+        let calls = plant.bench.status("simulator").counts.calls - before;
+        println!(
+            "{jobs} reads of 1 tag, up to {merged} in one call: {:?} each in the median, {calls} calls for {}",
+            took[took.len() / 2],
+            jobs * rounds
         );
     }
 }

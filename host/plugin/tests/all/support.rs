@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use backplane_nodes::{AddressSpace, Limits as NodeLimits, NamespaceTable};
@@ -48,6 +49,25 @@ pub(crate) fn quick() -> PluginOptions {
         },
         ..PluginOptions::default()
     }
+}
+
+/// Waits for all of them. Each is polled once, in order, before anything else on this thread runs.
+pub(crate) async fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    let mut waiting: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(|context| {
+        let mut ready = true;
+        for (future, answer) in &mut waiting {
+            if answer.is_none() {
+                match future.as_mut().poll(context) {
+                    Poll::Ready(output) => *answer = Some(output),
+                    Poll::Pending => ready = false,
+                }
+            }
+        }
+        if ready { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    waiting.into_iter().map(|(_, answer)| answer.unwrap()).collect()
 }
 
 pub(crate) struct Bench {
