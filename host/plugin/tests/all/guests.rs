@@ -114,7 +114,10 @@ fn bench(options: PluginOptions) -> Bench {
 
 impl Plant {
     pub(crate) async fn new(name: &'static str, options: PluginOptions) -> Self {
-        let bench = bench(options);
+        Self::on(bench(options), name).await
+    }
+
+    async fn on(bench: Bench, name: &'static str) -> Self {
         let path = bench.put(&format!("{name}.wasm"), &guest(name));
         bench.host.load(&path).await.unwrap();
         let uri = match name {
@@ -311,9 +314,11 @@ async fn a_panic_while_writing_degrades_the_nodes_until_it_runs_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_spinning_read_is_stopped_and_others_do_not_notice() {
-    let plant = Plant::new("spins", patient()).await;
-    let good = plant.bench.put("simulator.wasm", &guest("simulator"));
-    plant.bench.host.load(&good).await.unwrap();
+    let bench = bench(patient());
+    let good = bench.put("simulator.wasm", &guest("simulator"));
+    bench.host.load(&good).await.unwrap();
+    // Last, because it spins by itself too when it is not read for two seconds.
+    let plant = Plant::on(bench, "spins").await;
     assert_eq!(plant.value("Target"), Variant::Double(1.0));
     assert_eq!(plant.read(&[2]).await, Err(StatusCode::BAD_TIMEOUT));
     let status = plant
