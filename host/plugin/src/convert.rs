@@ -10,6 +10,9 @@ use backplane_types::{
 
 use crate::bindings::ua;
 
+#[cfg(test)]
+mod tests;
+
 /// The plugin's own namespace table, beside the server's.
 #[derive(Debug, Clone)]
 pub(crate) struct Namespaces {
@@ -286,7 +289,7 @@ fn translate_expanded(
     id: &mut ExpandedNodeId,
     map: &mut dyn FnMut(u16) -> Result<u16, StatusCode>,
 ) -> Result<(), StatusCode> {
-    if id.server_index == 0 && id.namespace_uri.is_null() {
+    if id.server_index == 0 && id.namespace_uri.text().is_empty() {
         id.node_id.namespace = map(id.node_id.namespace)?;
     }
     Ok(())
