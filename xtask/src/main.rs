@@ -2,6 +2,7 @@
 
 mod build;
 mod demo;
+mod models;
 mod test;
 mod tools;
 
@@ -34,6 +35,8 @@ enum Command {
         #[arg(long)]
         require_clients: bool,
     },
+    /// Runs the model checkers' tests alone.
+    Models,
     /// Writes the generated Rust sources and the node table of namespace 0.
     Codegen {
         /// Folder with Opc.Ua.NodeSet2.Services.xml, NodeIds.csv, StatusCode.csv and the other schema files.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Build => done(build::build()),
         Command::Demo { port } => done(demo::demo(*port)),
+        Command::Models => done(models::test()),
         Command::Test { require_clients } => done(test::test(*require_clients)),
         Command::Codegen { schemas, check } => codegen(schemas, *check),
     };

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::build;
+use crate::models;
 use crate::tools::{Outcome, cargo, command, output, root, run, target_dir};
 
 /// The Python client and its exact version.
@@ -22,6 +23,7 @@ pub(crate) fn test(require_clients: bool) -> Outcome {
     run(cargo()
         .args(["test", "--release", "--workspace", "--no-fail-fast"])
         .env("BACKPLANE_TEST_GUESTS", &guests))?;
+    models::test()?;
     let mut skipped = Vec::new();
     let mut conformance = cargo();
     conformance.args(["run", "--release", "-p", "conformance", "--"]);
