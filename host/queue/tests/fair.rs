@@ -1,5 +1,6 @@
 //! The fair queue as its callers see it: order, bounds, refusals, blocked owners, cancellation and stop, one step after the other.
 
+#![cfg(not(any(loom, shuttle)))]
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::cell::{Cell, RefCell};

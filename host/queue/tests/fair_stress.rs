@@ -1,5 +1,6 @@
 //! The fair queue under many threads: nothing is lost or handed out twice, weights hold, nobody sleeps while there is work.
 
+#![cfg(not(any(loom, shuttle)))]
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::VecDeque;
