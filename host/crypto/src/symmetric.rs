@@ -13,6 +13,8 @@ use std::fmt;
 use aes::cipher::KeyInit;
 use aes::{Aes128Dec, Aes128Enc, Aes256Dec, Aes256Enc, Block};
 use backplane_types::StatusCode;
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
 use subtle::{Choice, ConstantTimeEq, ConstantTimeLess};
 use zeroize::Zeroizing;
 
@@ -48,18 +50,24 @@ impl SymmetricError {
 
 /// Fills `out` with P_SHA256(secret, seed) (RFC 5246, section 5; Part 6, 6.7.5).
 pub fn p_sha256(secret: &[u8], seed: &[u8], out: &mut [u8]) {
-    let keyed = Mac::new(secret);
-    let mut round = Zeroizing::new(vec![0; SIGNATURE.saturating_add(seed.len())]);
-    let mut a = Zeroizing::new(keyed.sign(seed));
+    // HMAC takes a key of any length.
+    let Ok(keyed) = Hmac::<Sha256>::new_from_slice(secret) else {
+        return;
+    };
+    let sign = |parts: &[&[u8]]| {
+        let mut mac = keyed.clone();
+        for part in parts {
+            mac.update(part);
+        }
+        Zeroizing::new(<[u8; SIGNATURE]>::from(mac.finalize().into_bytes()))
+    };
+    let mut a = sign(&[seed]);
     for piece in out.chunks_mut(SIGNATURE) {
-        let (head, tail) = round.split_at_mut(SIGNATURE);
-        head.copy_from_slice(a.as_ref());
-        tail.copy_from_slice(seed);
-        let bytes = Zeroizing::new(keyed.sign(&round));
+        let bytes = sign(&[a.as_slice(), seed]);
         if let Some(bytes) = bytes.get(..piece.len()) {
             piece.copy_from_slice(bytes);
         }
-        *a = keyed.sign(a.as_ref());
+        a = sign(&[a.as_slice()]);
     }
 }
 

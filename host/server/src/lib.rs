@@ -6,6 +6,7 @@
 mod admission;
 #[cfg(feature = "count-allocations")]
 pub mod allocations;
+mod channels;
 mod classify;
 pub mod cli;
 mod clock;

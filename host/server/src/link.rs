@@ -115,6 +115,14 @@ impl Link {
         }
     }
 
+    /// The channel goes on over another connection.
+    pub(crate) fn move_to(&mut self, peer: SocketAddr, outbound: OutboundSender) {
+        self.peer = peer;
+        self.outbound = outbound;
+        // What waited was answered for.
+        self.waiting = Arc::default();
+    }
+
     /// The activated session that `token` names. While it is one that this channel used lately and nothing has happened to
     /// it, this compares the token and one number; else the index is asked, which takes no global lock.
     ///

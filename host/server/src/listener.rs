@@ -29,7 +29,7 @@ const ENDING: usize = 16;
 const GIVING_WAY: Duration = Duration::from_secs(1);
 
 /// The connections there are.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Connections {
     next: AtomicU64,
     refused: AtomicU64,

@@ -20,6 +20,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::admission::{self, Admission, Charges};
+use crate::channels::Channels;
 use crate::classify::Classifiers;
 use crate::clock::Clock;
 use crate::config::{Config, ServerLimits, isolation};
@@ -307,6 +308,7 @@ fn shared(
         channel_ids: Arc::new(ChannelIds::starting_at(u32::from_le_bytes(first_id))),
         admission: admission(config, &connections)?,
         connections,
+        channels: Channels::default(),
         charges: Charges::default(),
         establishing: Arc::new(Semaphore::new(establishing)),
         session_index: sessions.index(),

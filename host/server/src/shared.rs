@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::admission::{Admission, Charges};
+use crate::channels::Channels;
 use crate::clock::Clock;
 use crate::config::ServerLimits;
 use crate::endpoints::Endpoints;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) channel_config: Arc<ServerConfig>,
     pub(crate) channel_ids: Arc<ChannelIds>,
     pub(crate) connections: Arc<Connections>,
+    /// Channels with security, which may change their connection.
+    pub(crate) channels: Channels,
     /// Budgets, turns and the queue.
     pub(crate) admission: Admission,
     /// Whom sessions are charged to.

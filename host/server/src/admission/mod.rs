@@ -32,6 +32,9 @@ use crate::config::ServerLimits;
 use crate::listener::Connections;
 use gate::Gate;
 
+/// Slots of the table of waiting requests. All are looked at in a sweep; more requests than slots wait in its overflow set.
+const TABLE_SLOTS: usize = 4_096;
+
 /// See the module text.
 pub(crate) struct Admission {
     isolation: Arc<Isolation>,
@@ -72,7 +75,7 @@ impl Admission {
             rate,
             gate: Gate::new(turns, limits.connections as usize, fair),
             queue,
-            requests: RequestTable::new(queued.saturating_mul(2)),
+            requests: RequestTable::new(queued.min(TABLE_SLOTS)),
             watched: Notify::new(),
             classifiers,
         }

@@ -6,22 +6,45 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use backplane_queue::isolation::{Lease, Owner, Refused, Stage};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Charge;
+use crate::channels::Takeover;
 use crate::shared::Shared;
 
 /// How a connection is asked to give way.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Leave {
+    /// For its place.
     asked: AtomicBool,
+    /// For its channel.
+    takeover: Mutex<Option<Takeover>>,
+    /// Whether there is anything to look at.
+    pending: AtomicBool,
     news: Notify,
 }
 
 impl Leave {
-    /// Asks.
+    /// Asks for its place.
     pub(crate) fn ask(&self) {
         self.asked.store(true, Ordering::Release);
+        self.tell();
+    }
+
+    /// Asks for its channel. Who asked before gets no answer.
+    pub(crate) fn ask_for_channel(&self, takeover: Takeover) {
+        *self.takeover.lock() = Some(takeover);
+        self.tell();
+    }
+
+    /// Takes the wish for the channel.
+    pub(crate) fn takeover(&self) -> Option<Takeover> {
+        self.takeover.lock().take()
+    }
+
+    fn tell(&self) {
+        self.pending.store(true, Ordering::Release);
         self.news.notify_one();
     }
 }
@@ -72,12 +95,29 @@ impl ConnectionPlace {
         self.leave.asked.load(Ordering::Acquire)
     }
 
-    /// Ready when [`must_leave`](Self::must_leave) has become true.
+    /// How others ask for the place or the channel.
+    pub(crate) fn leave(&self) -> &Arc<Leave> {
+        &self.leave
+    }
+
+    /// Whether anybody has asked since the last look.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.leave.pending.load(Ordering::Acquire) && self.leave.pending.swap(false, Ordering::AcqRel)
+    }
+
+    /// The channel that came over is known by this number.
+    pub(crate) fn adopt(&mut self, number: u64) {
+        self.shared.connections.remove(self.number);
+        self.shared.connections.add(number, &self.leave);
+        self.number = number;
+    }
+
+    /// Ready when somebody has asked.
     pub(crate) async fn asked_to_leave(&self) {
         let notified = self.leave.news.notified();
         tokio::pin!(notified);
         poll_fn(|cx| {
-            if self.must_leave() {
+            if self.leave.pending.load(Ordering::Acquire) {
                 return Poll::Ready(());
             }
             notified.as_mut().poll(cx)

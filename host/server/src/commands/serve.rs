@@ -11,7 +11,7 @@ use crate::logging;
 use crate::server::Server;
 
 /// Polls of tasks between two looks at the sockets.
-const EVENT_INTERVAL: u32 = 4;
+const EVENT_INTERVAL: u32 = 2;
 
 pub(super) fn run(args: &ServeArgs) -> Outcome {
     let config = effective(args)?;

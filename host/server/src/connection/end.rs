@@ -18,6 +18,8 @@ pub(super) enum End {
     Stopping,
     /// Another connection needs the place.
     Crowded,
+    /// The channel goes on over another connection.
+    Moved,
 }
 
 impl Connection {
@@ -34,16 +36,37 @@ impl Connection {
                 // Who is asked to make room does not get more time.
                 let _ = self.write();
             }
-            End::Socket(_) | End::Channel(_) => {}
+            End::Socket(_) | End::Channel(_) | End::Moved => {}
         }
-        if !matches!(end, End::Socket(_) | End::Crowded) {
+        if !matches!(end, End::Socket(_) | End::Crowded | End::Moved) {
             let drained = tokio::time::timeout(self.shared.goodbye(), self.drain()).await;
             if drained.is_err() {
                 tracing::debug!(peer = %self.peer, "the client does not read; its last answers are dropped");
             }
         }
+        self.forget(end);
+    }
+
+    /// The connection is gone. A channel whose connection broke waits for its client; any other is over.
+    fn forget(&mut self, end: &End) {
+        if matches!(end, End::Moved) {
+            return;
+        }
+        if matches!(end, End::Socket(_))
+            && self.link.as_ref().is_some_and(|link| link.bound().is_some())
+            && let Some(parked) = self.detach()
+        {
+            let limit = self.shared.limits.connections as usize;
+            self.shared.channels.park(self.now, parked, limit);
+            return;
+        }
         let has_waiting = self.link.as_ref().is_some_and(Link::has_waiting);
         self.shared.connection_closed(self.place.number(), has_waiting);
+        if let Some(link) = &self.link {
+            self.shared
+                .channels
+                .remove(link.evidence.channel_id, self.place.leave());
+        }
     }
 
     fn say(&self, end: &End) {
@@ -60,6 +83,7 @@ impl Connection {
                 tracing::info!(%peer, status = %error.reason, reason = error.context, "channel closed");
             }
             End::Crowded => tracing::debug!(%peer, "closed for another connection: it has no session"),
+            End::Moved => tracing::debug!(%peer, "the channel goes on over another connection"),
             End::Stopping => {}
         }
     }

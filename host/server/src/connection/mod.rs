@@ -6,6 +6,7 @@
 
 mod end;
 mod inbox;
+mod open;
 mod outbox;
 mod turn;
 
@@ -14,18 +15,19 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use backplane_channel::{OpenOutcome, ServerChannel};
+use backplane_channel::ServerChannel;
 use backplane_types::Now;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use self::end::End;
 use self::inbox::Inbox;
 use self::outbox::Outbox;
 use crate::admission::{ConnectionPlace, Turns};
+use crate::channels::Opened;
 use crate::link::{Link, Outbound, OutboundSender};
 use crate::services::Batch;
 use crate::shared::Shared;
@@ -80,7 +82,7 @@ struct Connection {
     /// Reads of this turn that have to wait for managers.
     batch: Batch,
     sender: OutboundSender,
-    opening: Option<JoinHandle<OpenOutcome>>,
+    opening: Option<JoinHandle<Result<Opened, JoinError>>>,
     /// The time of this turn.
     now: Now,
 }
@@ -89,7 +91,7 @@ struct Connection {
 enum Wake {
     Socket(io::Result<tokio::io::Ready>),
     Answer(Outbound),
-    Opened(OpenOutcome),
+    Opened(Opened),
     Granted,
     Deadline,
     Look,
@@ -106,8 +108,10 @@ impl Connection {
             if stop.has_changed().unwrap_or(true) {
                 return End::Stopping;
             }
-            if self.place.must_leave() {
-                return End::Crowded;
+            if self.place.was_asked()
+                && let Some(end) = self.let_go()
+            {
+                return end;
             }
             if evidence.has_changed().unwrap_or(false) {
                 evidence.mark_unchanged();
@@ -149,7 +153,7 @@ impl Connection {
             };
             self.now = self.shared.clock.now();
             let handled = match wake {
-                Wake::Opened(outcome) => self.opened(outcome).await,
+                Wake::Opened(opened) => self.opened(opened).await,
                 wake => self.handle(wake),
             };
             if let Err(end) = handled {
@@ -235,15 +239,14 @@ async fn ready(stream: &TcpStream, interest: Option<Interest>) -> io::Result<tok
     }
 }
 
-async fn opened(opening: &mut Option<JoinHandle<OpenOutcome>>) -> OpenOutcome {
+async fn opened(opening: &mut Option<JoinHandle<Result<Opened, JoinError>>>) -> Opened {
     match opening {
-        Some(task) => match task.await {
-            Ok(outcome) => outcome,
+        Some(task) => match task.await.and_then(|opened| opened) {
+            Ok(opened) => opened,
             Err(error) => {
-                // The work panicked: the runtime has reported it. The deadline of the channel ends the connection.
+                // The work panicked: the runtime has reported it.
                 tracing::error!(%error, "opening a secure channel failed");
-                *opening = None;
-                pending().await
+                None
             }
         },
         None => pending().await,

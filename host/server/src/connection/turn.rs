@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_channel::{Event, Mark, OpenOutcome, OpenWork, SendError};
-use backplane_crypto::SystemRandom;
+use backplane_channel::{Event, Mark, SendError};
 use backplane_types::StatusCode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::end::End;
 use super::inbox::Inbox;
 use super::{Connection, TURN_ANSWERS};
-use crate::admission::{Charge, ChargeError};
+use crate::admission::Charge;
 use crate::link::{Answer, Link, Outbound};
 use crate::respond::Context;
 use crate::services::{self, Progress};
@@ -126,97 +125,6 @@ impl Connection {
             self.channel
                 .close(StatusCode::BAD_TCP_NOT_ENOUGH_RESOURCES, self.outbox.buffer()),
         ))
-    }
-
-    /// Opens or renews the channel: RSA work, on a blocking thread.
-    fn open(&mut self, work: OpenWork) -> Result<(), End> {
-        let charge = Arc::clone(self.charge());
-        if self.place.begin_handshake(charge.owner()).is_err() {
-            return Err(End::Channel(
-                self.channel
-                    .close(StatusCode::BAD_TCP_SERVER_TOO_BUSY, self.outbox.buffer()),
-            ));
-        }
-        let shared = Arc::clone(&self.shared);
-        self.opening = Some(tokio::task::spawn_blocking(move || {
-            work.run(&shared.identity, shared.trust.as_ref(), &mut SystemRandom)
-        }));
-        Ok(())
-    }
-
-    /// Whom the next turn is charged to.
-    fn charge(&self) -> &Arc<Charge> {
-        self.link.as_ref().map_or(self.place.charge(), Link::charge)
-    }
-
-    pub(super) async fn opened(&mut self, outcome: OpenOutcome) -> Result<(), End> {
-        self.opening = None;
-        if let Some(error) = outcome.error() {
-            tracing::warn!(peer = %self.peer, status = %error.reason, reason = error.context, "secure channel refused");
-        }
-        let opened = self.channel.handle_opened(self.now, outcome, self.outbox.buffer());
-        self.outbox.message_done();
-        opened.map_err(End::Channel)?;
-        self.place.end_handshake();
-        if self.link.is_some() {
-            return Ok(());
-        }
-        let Some(evidence) = self.channel.evidence().cloned() else {
-            return Ok(());
-        };
-        tracing::debug!(peer = %self.peer, channel = evidence.channel_id, policy = evidence.policy.name(), mode = ?evidence.mode, "secure channel open");
-        let classified = self.shared.admission.classify(self.peer.ip(), &evidence, None).await;
-        self.now = self.shared.clock.now();
-        let charge = classified.map_err(|error| self.unaccounted(&error))?;
-        let limit = self.shared.limits.waiting_requests_per_connection as usize;
-        self.link = Some(Link::new(
-            self.place.number(),
-            evidence,
-            self.peer,
-            self.sender.clone(),
-            charge,
-            limit,
-        ));
-        Ok(())
-    }
-
-    /// Nobody can be charged for what this channel does: it does nothing.
-    fn unaccounted(&mut self, error: &ChargeError) -> End {
-        tracing::warn!(peer = %self.peer, %error, "closing the channel: nobody to charge its work to");
-        End::Channel(
-            self.channel
-                .close(StatusCode::BAD_TCP_SERVER_TOO_BUSY, self.outbox.buffer()),
-        )
-    }
-
-    /// A classifier has changed: whom the channel and its sessions are charged to is found out anew. Until it is, nothing
-    /// of this connection runs.
-    pub(super) async fn classify_again(&mut self) -> Result<(), End> {
-        let Some(link) = &self.link else { return Ok(()) };
-        let admission = &self.shared.admission;
-        let (peer, evidence) = (self.peer.ip(), &link.evidence);
-        let of_channel = admission
-            .classify_again(link.channel_charge(), peer, evidence, None)
-            .await;
-        let mut of_sessions = Vec::new();
-        for bound in link.sessions() {
-            let charge = admission
-                .classify_again(&bound.charge, peer, evidence, Some(&bound.session))
-                .await;
-            of_sessions.push((bound.session.clone(), charge));
-        }
-        self.now = self.shared.clock.now();
-        let charge = of_channel.map_err(|error| self.unaccounted(&error))?;
-        let mut charges = Vec::with_capacity(of_sessions.len());
-        for (session, charge) in of_sessions {
-            let charge = charge.map_err(|error| self.unaccounted(&error))?;
-            self.shared.charges.keep(&session, &charge);
-            charges.push(charge);
-        }
-        if let Some(link) = &mut self.link {
-            link.classified_again(charge, charges);
-        }
-        Ok(())
     }
 
     /// Runs one request to completion, or hands it to whoever will answer it.

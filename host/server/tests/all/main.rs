@@ -5,6 +5,7 @@
 
 mod bodies;
 mod handshake;
+mod kills;
 mod lifecycle;
 mod limits;
 mod sessions;

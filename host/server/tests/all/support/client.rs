@@ -6,7 +6,7 @@ use backplane_types::{
     ServiceFault, StatusCode, Structure, Variant, ids,
 };
 
-use super::{PATIENCE, Server};
+use super::{PATIENCE, Reachable};
 
 /// Type id and structure of a request.
 pub(crate) fn body<T: Structure>(request: &T) -> Vec<u8> {
@@ -35,7 +35,7 @@ pub(crate) fn fault_of(response: &[u8]) -> StatusCode {
 }
 
 /// A client without session.
-pub(crate) async fn connect(server: &Server) -> Result<Client, ClientError> {
+pub(crate) async fn connect(server: &impl Reachable) -> Result<Client, ClientError> {
     let options = Options {
         call_timeout: PATIENCE,
         connect_timeout: PATIENCE,
@@ -45,7 +45,7 @@ pub(crate) async fn connect(server: &Server) -> Result<Client, ClientError> {
 }
 
 /// A client with an anonymous session.
-pub(crate) async fn open(server: &Server) -> Client {
+pub(crate) async fn open(server: &impl Reachable) -> Client {
     let client = connect(server).await.unwrap();
     client
         .open_session(SessionOptions::default(), &Identity::Anonymous)
@@ -79,7 +79,7 @@ pub(crate) async fn read_status(client: &Client) -> Result<(), ClientError> {
 }
 
 /// A whole visit of a client that behaves: connect, session, read, close.
-pub(crate) async fn well_behaved(server: &Server) {
+pub(crate) async fn well_behaved(server: &impl Reachable) {
     let client = open(server).await;
     read_status(&client).await.unwrap();
     client.close_session(true).await.unwrap();

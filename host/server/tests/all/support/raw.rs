@@ -1,14 +1,17 @@
 //! A peer that may send anything: bytes by hand on a socket, without the channel that would keep it from doing wrong.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
 use backplane_types::{
     ActivateSessionRequest, ActivateSessionResponse, BinaryDecode, ByteString, CreateSessionRequest,
     CreateSessionResponse, DecodeLimits, Decoder, Encoder, MessageSecurityMode, NodeId, OpenSecureChannelRequest,
     OpenSecureChannelResponse, RequestHeader, SecurityTokenRequestType, StatusCode, Structure, UaString,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
-use super::{PATIENCE, Server};
+use super::{PATIENCE, Reachable};
 
 /// The URI of the policy None.
 const NONE: &[u8] = b"http://opcfoundation.org/UA/SecurityPolicy#None";
@@ -67,6 +70,26 @@ pub(crate) fn open_request(request_type: SecurityTokenRequestType, mode: Message
     super::body(&request)
 }
 
+/// A CreateSession request.
+pub(crate) fn create_session(server: &impl Reachable, timeout: Duration) -> CreateSessionRequest {
+    CreateSessionRequest {
+        endpoint_url: server.url().as_str().into(),
+        requested_session_timeout: timeout.as_secs_f64() * 1000.0,
+        ..CreateSessionRequest::default()
+    }
+}
+
+/// An ActivateSession request for an anonymous user.
+pub(crate) fn activate_session(token: &NodeId) -> ActivateSessionRequest {
+    ActivateSessionRequest {
+        request_header: RequestHeader {
+            authentication_token: token.clone(),
+            ..RequestHeader::default()
+        },
+        ..ActivateSessionRequest::default()
+    }
+}
+
 /// See the module text.
 pub(crate) struct Raw {
     stream: TcpStream,
@@ -77,8 +100,18 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    pub(crate) async fn connect(server: &Server) -> Self {
-        let stream = TcpStream::connect(&server.address).await.unwrap();
+    pub(crate) async fn connect(server: &impl Reachable) -> Self {
+        Self::connect_from(server, Ipv4Addr::LOCALHOST).await
+    }
+
+    /// Connected from one of the addresses of this machine, 127.0.0.0/8: to the server that is who it is.
+    pub(crate) async fn connect_from(server: &impl Reachable, source: Ipv4Addr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from((source, 0))).unwrap();
+        let address = server.address().parse().unwrap();
+        let connected = tokio::time::timeout(PATIENCE, socket.connect(address)).await;
+        let stream = connected.expect("the server takes connections").unwrap();
+        stream.set_nodelay(true).unwrap();
         Self {
             stream,
             channel: 0,
@@ -87,21 +120,23 @@ impl Raw {
         }
     }
 
-    /// Connected, and greeted by the server.
-    pub(crate) async fn greeted(server: &Server) -> Self {
-        let mut raw = Self::connect(server).await;
-        raw.send(&hello(65_536, server.url().as_bytes())).await;
-        let (letters, _) = raw.receive().await.expect("an Acknowledge message");
+    /// Says Hello and is greeted by the server.
+    pub(crate) async fn greet(&mut self, server: &impl Reachable) {
+        self.send(&hello(65_536, server.url().as_bytes())).await;
+        let (letters, _) = self.receive().await.expect("an Acknowledge message");
         assert_eq!(&letters, b"ACKF");
-        raw
     }
 
-    /// With a channel of the policy None.
-    pub(crate) async fn opened(server: &Server) -> Self {
-        let mut raw = Self::greeted(server).await;
+    /// Asks for a channel of the policy None.
+    pub(crate) async fn send_open(&mut self) {
         let body = open_request(SecurityTokenRequestType::ISSUE, MessageSecurityMode::NONE);
-        raw.send(&open_chunk(0, None, None, 1, &body)).await;
-        let (letters, fields) = raw.receive().await.expect("an OpenSecureChannel response");
+        self.send(&open_chunk(0, None, None, 1, &body)).await;
+    }
+
+    /// Opens a channel of the policy None.
+    pub(crate) async fn open(&mut self) {
+        self.send_open().await;
+        let (letters, fields) = self.receive().await.expect("an OpenSecureChannel response");
         assert_eq!(&letters, b"OPNF");
         let mut decoder = Decoder::new(&fields, DecodeLimits::DEFAULT);
         let mut read = || -> Result<OpenSecureChannelResponse, backplane_types::DecodeError> {
@@ -117,37 +152,55 @@ impl Raw {
             OpenSecureChannelResponse::decode(&mut decoder)
         };
         let response = read().unwrap();
-        raw.channel = response.security_token.channel_id;
-        raw.token = response.security_token.token_id;
-        raw.sequence = 2;
+        self.channel = response.security_token.channel_id;
+        self.token = response.security_token.token_id;
+        self.sequence = 2;
+    }
+
+    /// Connected, and greeted by the server.
+    pub(crate) async fn greeted(server: &impl Reachable) -> Self {
+        let mut raw = Self::connect(server).await;
+        raw.greet(server).await;
         raw
     }
 
+    /// With a channel of the policy None.
+    pub(crate) async fn opened(server: &impl Reachable) -> Self {
+        Self::opened_from(server, Ipv4Addr::LOCALHOST).await
+    }
+
+    /// The same from another address.
+    pub(crate) async fn opened_from(server: &impl Reachable, source: Ipv4Addr) -> Self {
+        let mut raw = Self::connect_from(server, source).await;
+        raw.greet(server).await;
+        raw.open().await;
+        raw
+    }
+
+    /// Creates a session on the open channel with request 1, and gives its token.
+    pub(crate) async fn create_session(&mut self, server: &impl Reachable, timeout: Duration) -> NodeId {
+        self.request(1, &encode(&create_session(server, timeout))).await;
+        let created: CreateSessionResponse = self.response().await;
+        created.authentication_token
+    }
+
+    /// Activates a session for an anonymous user with request 2.
+    pub(crate) async fn activate_session(&mut self, token: &NodeId) {
+        self.request(2, &encode(&activate_session(token))).await;
+        let _: ActivateSessionResponse = self.response().await;
+    }
+
     /// With a channel of the policy None and an anonymous session on it, whose token is given.
-    pub(crate) async fn with_session(server: &Server) -> (Self, NodeId) {
+    pub(crate) async fn with_session(server: &impl Reachable) -> (Self, NodeId) {
         let mut raw = Self::opened(server).await;
-        let create = CreateSessionRequest {
-            endpoint_url: server.url().into(),
-            requested_session_timeout: 60_000.0,
-            ..CreateSessionRequest::default()
-        };
-        raw.request(1, &encode(&create)).await;
-        let created: CreateSessionResponse = raw.response().await;
-        let token = created.authentication_token;
-        let request_header = RequestHeader {
-            authentication_token: token.clone(),
-            ..RequestHeader::default()
-        };
-        raw.request(
-            2,
-            &encode(&ActivateSessionRequest {
-                request_header,
-                ..ActivateSessionRequest::default()
-            }),
-        )
-        .await;
-        let _: ActivateSessionResponse = raw.response().await;
+        let token = raw.create_session(server, Duration::from_secs(60)).await;
+        raw.activate_session(&token).await;
         (raw, token)
+    }
+
+    /// Ends the connection with RST: the server is told nothing but that it is over.
+    pub(crate) fn reset(self) {
+        self.stream.set_zero_linger().unwrap();
     }
 
     /// The next message, a response of that type.
@@ -190,7 +243,7 @@ impl Raw {
         let mut sent = 0;
         while sent < bytes.len() {
             let part = &bytes[sent..];
-            match tokio::time::timeout(std::time::Duration::from_secs(1), self.stream.write(part)).await {
+            match tokio::time::timeout(Duration::from_secs(1), self.stream.write(part)).await {
                 Ok(Ok(count)) => sent += count,
                 Ok(Err(_)) | Err(_) => return sent,
             }

@@ -1,9 +1,11 @@
 //! The server process: started in a folder of its own, killed and reaped when its guard goes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,58 @@ use super::PATIENCE;
 
 /// The configuration that [`Server::with`] begins with; `[limits]` is open at its end.
 const BASE: &str = "[server]\napplication-uri = \"urn:backplane:test\"\nlisten = \"127.0.0.1:0\"\n[security]\nallow-none = true\nauto-trust = true\n[users]\nanonymous = true\n[limits]\n";
+
+/// Between two looks at what is in use.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Before what is in use, in the log.
+const IN_USE: &str = "in use: ";
+
+/// Whoever can be connected to.
+pub(crate) trait Reachable {
+    /// `127.0.0.1:port`.
+    fn address(&self) -> &str;
+
+    /// `opc.tcp://127.0.0.1:port/`.
+    fn url(&self) -> String {
+        format!("opc.tcp://{}/", self.address())
+    }
+}
+
+/// The address of a server, for tasks that have nothing to do with the process.
+#[derive(Clone, Debug)]
+pub(crate) struct Place(Arc<str>);
+
+impl Reachable for Place {
+    fn address(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What is in use of a server, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Usage(BTreeMap<String, u64>);
+
+impl Usage {
+    /// From a line of the log.
+    pub(crate) fn of(line: &str) -> Self {
+        let pairs = line.split_whitespace().filter_map(|word| word.split_once('='));
+        let pairs = pairs.filter_map(|(name, number)| Some((name.to_owned(), number.parse().ok()?)));
+        let usage = Self(pairs.collect());
+        assert_eq!(usage.0.len(), 11, "eight stages, owners, requests, queued: {line}");
+        usage
+    }
+
+    /// One number.
+    pub(crate) fn get(&self, name: &str) -> u64 {
+        self.0[name]
+    }
+
+    /// Whether nothing is in use.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.0.values().all(|number| *number == 0)
+    }
+}
 
 /// The binary under test.
 fn binary() -> PathBuf {
@@ -74,6 +128,11 @@ impl Lines {
         panic!("no line with {text:?} among {:#?}", self.seen);
     }
 
+    /// Takes what is there, without waiting for more.
+    fn take(&mut self) {
+        self.seen.extend(self.receiver.try_iter());
+    }
+
     /// Takes everything up to the end of the stream; false when it does not end.
     fn finish(&mut self) -> bool {
         let end = Instant::now() + PATIENCE;
@@ -114,7 +173,17 @@ impl Server {
 
     /// A server with this configuration.
     pub(crate) fn configured(config: &str) -> Self {
+        Self::with_files(config, &[])
+    }
+
+    /// A server with this configuration, and these files beside it.
+    pub(crate) fn with_files(config: &str, files: &[(&str, Vec<u8>)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
         let file = folder.path().join("backplane.toml");
         fs::write(&file, config).unwrap();
         Self::start(folder, &["--config", file.to_str().unwrap()])
@@ -147,7 +216,7 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("opc.tcp://{}/", self.address)
+        Reachable::url(self)
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -159,11 +228,62 @@ impl Server {
         self.folder.path()
     }
 
+    /// Where it is, without the process.
+    pub(crate) fn place(&self) -> Place {
+        Place(self.address.as_str().into())
+    }
+
     /// The largest resident size of the process so far, KiB.
     pub(crate) fn peak_memory(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    /// The resident size of the process now, KiB.
+    pub(crate) fn resident_memory(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    fn memory(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// How many files and sockets the process has open.
+    pub(crate) fn open_files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+    }
+
+    /// What is in use now, as the server says when it is told to read its configuration again.
+    pub(crate) fn usage(&mut self) -> Usage {
+        self.signal("HUP");
+        Usage::of(&self.log.wait_for(IN_USE))
+    }
+
+    /// Looks at the log until it is as it should be; gives up after [`PATIENCE`].
+    pub(crate) async fn log_until(&mut self, what: &str, mut hit: impl FnMut(&[String]) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            self.log.take();
+            if hit(&self.log.seen) {
+                return;
+            }
+            assert!(Instant::now() < end, "{what}: not in the log");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Asks until what is in use is as it should be; gives up after [`PATIENCE`].
+    pub(crate) async fn usage_until(&mut self, what: &str, hit: impl Fn(&Usage) -> bool) -> Usage {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let usage = self.usage();
+            if hit(&usage) {
+                return usage;
+            }
+            assert!(Instant::now() < end, "{what}: {usage:?}");
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Sends a signal, by name.
@@ -185,6 +305,12 @@ impl Server {
     /// Whether the process still runs.
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
+    }
+}
+
+impl Reachable for Server {
+    fn address(&self) -> &str {
+        &self.address
     }
 }
 
