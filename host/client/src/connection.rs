@@ -4,6 +4,7 @@
 //! until its responses are taken does not wait for ever.
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use backplane_channel::{ClientChannel, ClientEvent, Mark};
@@ -30,7 +31,17 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, ClientError>>;
 pub(crate) enum Command {
     Call { body: Vec<u8>, reply: Reply<Vec<u8>> },
     Renew { reply: Reply<()> },
+    Reconnect { old: OldConnection, reply: Reply<()> },
     Close { reply: oneshot::Sender<()> },
+}
+
+/// What becomes of the socket that a client leaves behind when it reconnects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldConnection {
+    /// It is closed first, and the server sees that.
+    Closed,
+    /// It stays as it is until the new one works, as when the network broke and the server has not noticed.
+    Unnoticed,
 }
 
 /// Both clocks.
@@ -57,6 +68,8 @@ impl Clock {
 pub(crate) struct Connection {
     stream: TcpStream,
     state: State,
+    address: String,
+    connect_timeout: Duration,
 }
 
 /// Everything but the socket.
@@ -74,9 +87,14 @@ struct State {
 
 impl Connection {
     /// Connects and opens the channel.
-    pub(crate) async fn open(url: &str, channel: ClientChannel, clock: Clock) -> Result<Self, ClientError> {
-        let stream = TcpStream::connect(address(url)?).await?;
-        stream.set_nodelay(true)?;
+    pub(crate) async fn open(
+        url: &str,
+        channel: ClientChannel,
+        clock: Clock,
+        connect_timeout: Duration,
+    ) -> Result<Self, ClientError> {
+        let address = address(url)?;
+        let stream = connect(&address).await?;
         let state = State {
             channel,
             clock,
@@ -88,17 +106,42 @@ impl Connection {
             renewals: Vec::new(),
             opened: false,
         };
-        let mut connection = Self { stream, state };
+        let mut connection = Self {
+            stream,
+            state,
+            address,
+            connect_timeout,
+        };
         let now = connection.state.clock.now();
         connection.state.channel.connect(now, &mut connection.state.out);
-        while !connection.state.opened {
-            connection.step(None).await?;
-        }
+        connection.until_open().await?;
         Ok(connection)
     }
 
+    async fn until_open(&mut self) -> Result<(), ClientError> {
+        while !self.state.opened {
+            self.step(None).await?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the socket and goes on with the same channel over a new one. What was under way is lost.
+    async fn reconnect(&mut self, old: OldConnection) -> Result<(), ClientError> {
+        self.state.lose();
+        if old == OldConnection::Closed {
+            self.stream.shutdown().await?;
+        }
+        let stream = connect(&self.address).await?;
+        let left = std::mem::replace(&mut self.stream, stream);
+        let state = &mut self.state;
+        state.channel.reconnect(state.clock.now(), &mut state.out)?;
+        self.until_open().await?;
+        drop(left);
+        Ok(())
+    }
+
     /// Serves commands until the client is closed or the connection is over.
-    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>, ended: Arc<OnceLock<ClientError>>) {
         let error = loop {
             match self.step(Some(&mut commands)).await {
                 Ok(None) => {}
@@ -111,18 +154,28 @@ impl Connection {
                     }
                     return;
                 }
+                Ok(Some(End::Reconnect(old, reply))) => {
+                    let within = tokio::time::timeout(self.connect_timeout, self.reconnect(old));
+                    let result = within.await.unwrap_or(Err(ClientError::Timeout));
+                    // Nobody may be waiting any more.
+                    drop(reply.send(result.clone()));
+                    if let Err(error) = result {
+                        break error;
+                    }
+                }
                 Err(error) => break error,
             }
         };
+        // Whoever comes later learns the same.
+        let _ = ended.set(error.clone());
         self.finish().await;
         self.state.fail_all(&error);
-        // Whoever comes later learns the same.
         commands.close();
         while let Some(command) = commands.recv().await {
             // Whoever gave up waiting needs no answer.
             match command {
                 Command::Call { reply, .. } => drop(reply.send(Err(error.clone()))),
-                Command::Renew { reply } => drop(reply.send(Err(error.clone()))),
+                Command::Renew { reply } | Command::Reconnect { reply, .. } => drop(reply.send(Err(error.clone()))),
                 Command::Close { reply } => drop(reply.send(())),
             }
         }
@@ -178,9 +231,17 @@ impl Connection {
     }
 }
 
-/// The task is to end, and somebody may want to know when it has.
+/// The connection is to end, and somebody may want to know when it has.
 enum End {
     Close(Option<oneshot::Sender<()>>),
+    /// Another one follows.
+    Reconnect(OldConnection, Reply<()>),
+}
+
+async fn connect(address: &str) -> Result<TcpStream, ClientError> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// The next command and where more may be; waits for ever if there is nobody to give any.
@@ -207,6 +268,7 @@ impl State {
             match command {
                 Command::Call { body, reply } => self.call(&body, reply),
                 Command::Renew { reply } => self.renew(reply),
+                Command::Reconnect { old, reply } => return Some(End::Reconnect(old, reply)),
                 Command::Close { reply } => return Some(End::Close(Some(reply))),
             }
             left = left.saturating_sub(1);
@@ -283,6 +345,15 @@ impl State {
             self.input.resize(needed, 0);
         }
         Ok(())
+    }
+
+    /// The socket is gone, with all that was under way on it.
+    fn lose(&mut self) {
+        self.fail_all(&ClientError::Disconnected);
+        self.out.clear();
+        self.sent = 0;
+        self.filled = 0;
+        self.opened = false;
     }
 
     fn fail_all(&mut self, error: &ClientError) {

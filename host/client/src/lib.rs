@@ -1,14 +1,15 @@
 //! An asynchronous OPC UA client on the same channel as the server: connect, open, sessions, and any service by its request type.
 //!
-//! Owns a connection task per client and the one session it may have. Small on purpose: no address space, no subscription engine, no
-//! reconnection. A client can be shared by reference; requests of many tasks are under way at once on one channel.
+//! Owns a connection task per client and the one session it may have. Small on purpose: no address space, no subscription engine, and it
+//! reconnects only when told to. A client can be shared by reference; requests of many tasks are under way at once on one channel. Each
+//! has one outcome: its response, an error, or none because its caller stopped waiting.
 
 mod connection;
 mod error;
 mod service;
 mod session;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use backplane_channel::{ClientChannel, ClientConfig, ClientSecurity, Limits};
@@ -19,6 +20,7 @@ use backplane_types::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+pub use crate::connection::OldConnection;
 use crate::connection::{Clock, Command, Connection};
 pub use crate::error::ClientError;
 pub use crate::service::{ServiceRequest, ServiceResponse};
@@ -82,6 +84,8 @@ pub struct Client {
     clock: Clock,
     next_handle: std::sync::atomic::AtomicU32,
     session: Mutex<Option<Arc<Session>>>,
+    /// Why the connection is over, once it is.
+    ended: Arc<OnceLock<ClientError>>,
 }
 
 impl Client {
@@ -98,18 +102,20 @@ impl Client {
             requested_lifetime: options.requested_lifetime,
         };
         let channel = ClientChannel::new(config, Box::new(SystemRandom), clock.now())?;
-        let opening = Connection::open(&options.url, channel, clock);
+        let opening = Connection::open(&options.url, channel, clock, options.connect_timeout);
         let connection = tokio::time::timeout(options.connect_timeout, opening)
             .await
             .map_err(|_| ClientError::Timeout)??;
         let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
-        tokio::spawn(connection.run(receiver));
+        let ended = Arc::new(OnceLock::new());
+        tokio::spawn(connection.run(receiver, Arc::clone(&ended)));
         Ok(Self {
             options,
             commands,
             clock,
             next_handle: std::sync::atomic::AtomicU32::new(1),
             session: Mutex::new(None),
+            ended,
         })
     }
 
@@ -155,8 +161,8 @@ impl Client {
             self.commands
                 .send(Command::Call { body, reply })
                 .await
-                .map_err(|_| ClientError::Gone)?;
-            response.await.map_err(|_| ClientError::Gone)?
+                .map_err(|_| self.gone())?;
+            response.await.map_err(|_| self.gone())?
         };
         tokio::time::timeout(self.options.call_timeout, call)
             .await
@@ -215,12 +221,26 @@ impl Client {
             self.commands
                 .send(Command::Renew { reply })
                 .await
-                .map_err(|_| ClientError::Gone)?;
-            response.await.map_err(|_| ClientError::Gone)?
+                .map_err(|_| self.gone())?;
+            response.await.map_err(|_| self.gone())?
         };
         tokio::time::timeout(self.options.call_timeout, renew)
             .await
             .map_err(|_| ClientError::Timeout)?
+    }
+
+    /// Leaves the socket and goes on with the same channel, and so with the same session, over a new one. Requests under way fail with
+    /// [`ClientError::Disconnected`].
+    ///
+    /// # Errors
+    /// [`ClientError`]; the client is over then. A server that wants a new channel instead says so with an Error message.
+    pub async fn reconnect(&self, old: OldConnection) -> Result<(), ClientError> {
+        let (reply, done) = oneshot::channel();
+        self.commands
+            .send(Command::Reconnect { old, reply })
+            .await
+            .map_err(|_| self.gone())?;
+        done.await.map_err(|_| self.gone())?
     }
 
     /// Closes the channel and waits until the connection is over. A session stays with the server until it times out; see
@@ -237,6 +257,11 @@ impl Client {
     #[must_use]
     pub fn url(&self) -> UaString {
         self.options.url.as_str().into()
+    }
+
+    /// What whoever comes too late is told: the same as those who were there.
+    fn gone(&self) -> ClientError {
+        self.ended.get().cloned().unwrap_or(ClientError::Gone)
     }
 
     fn current_session(&self) -> Option<Arc<Session>> {
