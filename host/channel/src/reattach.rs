@@ -6,17 +6,8 @@
 //! same client.
 //!
 //! Owns what of a channel outlives its connection and the order of the change, which is: verify, detach, activate the new token, number
-//! the response, attach. Nothing happens to the channel before the request is verified, so that nobody can cut somebody off by naming an
-//! id; and what a step needs only the step before it can make. Knows no table of channels and no task: where channels are looked up and who
-//! talks to whom is the caller's.
-//!
-//! | who | call |
-//! |---|---|
-//! | new connection | [`OpenWork::reattaches`] names the channel; the caller looks its evidence up |
-//! | blocking thread | [`OpenWork::verify`] |
-//! | old connection, if there is one | [`ServerChannel::admits`](crate::ServerChannel::admits), then [`ServerChannel::detach`](crate::ServerChannel::detach), and nothing more is written to its socket |
-//! | blocking thread | [`Reattachment::complete`] |
-//! | new connection | [`ServerChannel::handle_opened`](crate::ServerChannel::handle_opened) |
+//! the response, attach. What a step needs only the step before it can make. Knows no table of channels and no task: where channels are
+//! looked up and who talks to whom is the caller's.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,6 +23,17 @@ use crate::secure::Continuation;
 
 /// A channel without a connection: ids, numbers, evidence and lifetime. Its keys are erased, since it comes back with new ones only. Dropped
 /// without [`Reattachment::complete`], the channel is over.
+///
+/// How a channel moves, in this order. Nothing happens to it before the request is verified, so that nobody can cut somebody off by naming
+/// an id.
+///
+/// | who | call |
+/// |---|---|
+/// | new connection | [`OpenWork::reattaches`] names the channel; the caller looks its evidence up |
+/// | blocking thread | [`OpenWork::verify`] |
+/// | old connection, if there is one | [`ServerChannel::admits`](crate::ServerChannel::admits), then [`ServerChannel::detach`](crate::ServerChannel::detach); nothing more is written to its socket |
+/// | blocking thread | [`Reattachment::complete`] |
+/// | new connection | [`ServerChannel::handle_opened`](crate::ServerChannel::handle_opened): the response is the first message on it |
 pub struct DetachedChannel {
     pub(crate) established: Established,
     pub(crate) continuation: Continuation,
