@@ -221,7 +221,7 @@ pub(crate) struct Load {
     pub(crate) sampling: Option<f64>,
     /// sub and counters: queue of each item
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) queue: u32,
+    pub(crate) item_queue: u32,
     /// sub: ms between two writes
     #[arg(long, default_value_t = 50.0, value_parser = milliseconds)]
     pub(crate) write_every: f64,
@@ -258,6 +258,12 @@ pub(crate) struct Load {
     /// The product's binary [default: backplane beside this program]
     #[arg(long)]
     pub(crate) server: Option<PathBuf>,
+    /// Requests that may wait in the product, instead of its demonstration's 20000
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) queue: Option<u32>,
+    /// The product's configuration, instead of its demonstration's; it has to let anonymous users in
+    #[arg(long, conflicts_with_all = ["queue", "url"])]
+    pub(crate) config: Option<PathBuf>,
     /// The plugin with the variables [default: where cargo builds it]
     #[arg(long)]
     pub(crate) plugin: Option<PathBuf>,

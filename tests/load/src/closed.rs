@@ -19,6 +19,8 @@ use crate::verify::{Verifier, Wrong};
 const EVENTS: usize = 1_024;
 /// How often the time is looked at when nothing comes.
 const TICK: Duration = Duration::from_millis(50);
+/// How long latencies are not counted after the costs were read.
+const SETTLE: Duration = Duration::from_millis(50);
 /// How long responses may take to come in after the window.
 const DRAIN: Duration = Duration::from_secs(5);
 /// Bytes of the buffer to read into when one client must not wait long for the others.
@@ -276,11 +278,15 @@ impl Loop {
         }
         self.turn_until(clock.elapsed().saturating_add(warm_up), lone)?;
         edge(Edge::Begin);
+        let began = clock.elapsed();
         for outcome in self.outcomes() {
             outcome.requests = 0;
+        }
+        // Responses that came while the costs were read would look late.
+        self.turn_until(began.saturating_add(SETTLE.min(window)), lone)?;
+        for outcome in self.outcomes() {
             outcome.latency.clear();
         }
-        let began = clock.elapsed();
         self.turn_until(began.saturating_add(window), lone)?;
         let time = clock.elapsed().saturating_sub(began);
         edge(Edge::End);

@@ -9,22 +9,21 @@ use crate::error::{LoadError, setup};
 /// Open files beside one for each connection.
 const FILES: u64 = 256;
 
-/// How many cores there are.
+/// How many cores this thread may run on.
 pub(crate) fn cores() -> usize {
     core_affinity::get_core_ids().map_or(1, |cores| cores.len())
 }
 
-/// Puts this thread on one core.
+/// Puts this thread on one core, and threads and processes that it starts.
 pub(crate) fn pin(core: usize) -> Result<(), LoadError> {
     let wanted = core_affinity::get_core_ids()
         .unwrap_or_default()
         .into_iter()
-        .find(|found| found.id == core)
-        .ok_or_else(|| setup(format!("there is no core {core} to run on")))?;
-    if core_affinity::set_for_current(wanted) {
+        .find(|found| found.id == core);
+    if wanted.is_some_and(core_affinity::set_for_current) {
         Ok(())
     } else {
-        Err(setup(format!("this thread may not run on core {core} only")))
+        Err(setup(format!("there is no core {core} to run on")))
     }
 }
 
@@ -68,5 +67,22 @@ pub(crate) fn find(chosen: Option<&Path>, built: &str, command: &str) -> Result<
             "{} is not there; build it with\n    {command}",
             path.display()
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cores, pin};
+
+    #[test]
+    fn a_pinned_thread_leaves_the_others_alone() {
+        let before = cores();
+        let inside = std::thread::spawn(|| {
+            let core = core_affinity::get_core_ids().unwrap().remove(0).id;
+            pin(core).unwrap();
+            (cores(), pin(1_000_000).is_err())
+        });
+        assert_eq!(inside.join().unwrap(), (1, true));
+        assert_eq!(cores(), before);
     }
 }

@@ -34,7 +34,7 @@ impl Subject {
 
     /// Whether it is the product in its demonstration configuration.
     fn is_product(&self) -> bool {
-        matches!(self, Self::Started(launch) if launch.plugin.is_some())
+        matches!(self, Self::Started(launch) if launch.product.is_some())
     }
 }
 
@@ -66,21 +66,26 @@ pub(crate) fn measure(scenario: Scenario, load: &Load, subject: &Subject) -> Res
             (Some(server), url, Some(pid))
         }
     };
-    if let Pin::To { client, .. } = pin {
-        machine::pin(client)?;
-    }
-    Target::discover(&url, load.policy, load.security.mode()).and_then(|target| {
-        let run = Run {
-            scenario,
-            load,
-            name: subject.name(),
-            is_product: subject.is_product(),
-            target,
-            pid,
-            server,
-        };
-        scenario::run(&run).map_err(|error| run.with_log(error))
-    })
+    // A thread of its own is pinned; the next server is not started from it.
+    let driven = std::thread::scope(|scope| {
+        let driver = scope.spawn(move || {
+            if let Pin::To { client, .. } = pin {
+                machine::pin(client)?;
+            }
+            let run = Run {
+                scenario,
+                load,
+                name: subject.name(),
+                is_product: subject.is_product(),
+                target: Target::discover(&url, load.policy, load.security.mode())?,
+                pid,
+                server,
+            };
+            scenario::run(&run).map_err(|error| run.with_log(error))
+        });
+        driver.join()
+    });
+    driven.unwrap_or_else(|_| Err(setup("the driver failed, which is a mistake in this program")))
 }
 
 impl Run<'_> {

@@ -32,19 +32,18 @@ pub(crate) struct Launch {
     pub(crate) name: String,
     /// Program and arguments.
     pub(crate) command: Vec<OsString>,
-    /// For the product: the plugin to install, and the text of its settings file.
-    pub(crate) plugin: Option<(PathBuf, String)>,
+    /// What the product is given besides; peers have none of it.
+    pub(crate) product: Option<Product>,
 }
 
-impl Launch {
-    /// The product's binary in its demonstration configuration, with the load plugin.
-    pub(crate) fn product(name: &str, binary: &Path, plugin: &Path, settings: String) -> Self {
-        Self {
-            name: name.to_owned(),
-            command: vec![binary.into()],
-            plugin: Some((plugin.to_owned(), settings)),
-        }
-    }
+/// What the product is started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Product {
+    /// The plugin to install, and the text of its settings file.
+    pub(crate) plugin: PathBuf,
+    pub(crate) settings: String,
+    /// The text of its configuration; its demonstration without.
+    pub(crate) config: Option<String>,
 }
 
 /// A running server. Ended and reaped when dropped.
@@ -64,8 +63,8 @@ impl Server {
         let folder = std::env::temp_dir().join(format!("backplane-load-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let mut words = launch.command.clone();
-        if let Some((plugin, settings)) = &launch.plugin {
-            words.extend(install(&folder, plugin, settings)?);
+        if let Some(product) = &launch.product {
+            words.extend(install(&folder, product)?);
         }
         if let Some(cpus) = cpus {
             words.splice(0..0, ["taskset", "-c", cpus].map(OsString::from));
@@ -90,7 +89,7 @@ impl Server {
             url: String::new(),
             folder,
             log,
-            is_product: launch.plugin.is_some(),
+            is_product: launch.product.is_some(),
         };
         let line = server.first_line(stdout.ok_or_else(|| setup("no standard output"))?)?;
         let (url, pid) = ready(&line).ok_or_else(|| setup(format!("{}: not READY but {line:?}", launch.name)))?;
@@ -172,14 +171,24 @@ impl Drop for Server {
     }
 }
 
-/// Puts the plugin into a folder of its own; returns the product's arguments.
-fn install(folder: &Path, plugin: &Path, settings: &str) -> Result<Vec<OsString>, LoadError> {
+/// Puts plugin and configuration into a folder of their own; returns the product's arguments.
+fn install(folder: &Path, product: &Product) -> Result<Vec<OsString>, LoadError> {
     let plugins = folder.join("plugins");
     std::fs::create_dir_all(&plugins)?;
-    std::fs::write(plugins.join("load.toml"), settings)?;
+    std::fs::write(plugins.join("load.toml"), &product.settings)?;
+    let plugin = &product.plugin;
     std::fs::copy(plugin, plugins.join("load.wasm"))
         .map_err(|error| setup(format!("{}: {error}", plugin.display())))?;
-    let mut arguments: Vec<OsString> = ["serve", "--demo", "--port", "0", "--state"].map(OsString::from).into();
+    let mut arguments: Vec<OsString> = vec!["serve".into()];
+    match &product.config {
+        None => arguments.push("--demo".into()),
+        Some(text) => {
+            let file = folder.join("backplane.toml");
+            std::fs::write(&file, text)?;
+            arguments.extend(["--config".into(), file.into_os_string()]);
+        }
+    }
+    arguments.extend(["--port", "0", "--state"].map(OsString::from));
     arguments.extend([
         folder.join("state").into_os_string(),
         "--plugins".into(),

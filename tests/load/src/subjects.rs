@@ -3,13 +3,15 @@
 //! Owns where each of them is looked for, and what builds it.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::cli::{Load, Scenario, Security};
 use crate::error::{LoadError, setup};
 use crate::machine;
 use crate::run::Subject;
-use crate::server::Launch;
+use crate::server::{Launch, Product};
 
 /// What builds the product.
 const BUILD_SERVER: &str = "cargo build --release -p backplane";
@@ -41,7 +43,7 @@ pub(crate) fn all(scenario: Scenario, load: &Load) -> Result<Vec<Subject>, LoadE
         subjects.push(Subject::Started(Launch {
             name: name.clone(),
             command: command(scenario, load, name)?,
-            plugin: None,
+            product: None,
         }));
     }
     Ok(subjects)
@@ -59,7 +61,53 @@ pub(crate) fn product(scenario: Scenario, load: &Load, name: &str, binary: &Path
         "[settings]\nvariables = {variables}\non_demand = {}\ncounters = {counters}\n",
         load.variables
     );
-    Ok(Subject::Started(Launch::product(name, binary, &plugin, settings)))
+    let config = match (&load.config, load.queue) {
+        (Some(file), _) => {
+            let text = std::fs::read_to_string(file);
+            Some(text.map_err(|error| setup(format!("{}: {error}", file.display())))?)
+        }
+        (None, Some(queue)) => Some(configuration(queue, &password_hash(binary)?)),
+        (None, None) => None,
+    };
+    Ok(Subject::Started(Launch {
+        name: name.to_owned(),
+        command: vec![binary.into()],
+        product: Some(Product {
+            plugin,
+            settings,
+            config,
+        }),
+    }))
+}
+
+/// The demonstration's configuration as a file, but for the requests that may wait.
+fn configuration(queue: u32, password_hash: &str) -> String {
+    format!(
+        "[security]\nallow-none = true\nauto-trust = true\n\
+         [users]\nanonymous = true\n\
+         [[users.user]]\nname = \"user1\"\npassword-hash = \"{password_hash}\"\nroles = [\"Operator\"]\n\
+         [limits]\nconnections = 10100\nsessions = 10000\nwaiting-requests-per-connection = 2000\nqueued-requests = {queue}\n\
+         [isolation.rate]\nper-second = 10000\nburst = 20000\n"
+    )
+}
+
+/// What the product makes of the demonstration's password.
+fn password_hash(binary: &Path) -> Result<String, LoadError> {
+    let mut child = Command::new(binary)
+        .args(["user", "hash"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(b"password1")?;
+    }
+    let output = child.wait_with_output()?;
+    let hash = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.status.success() && !hash.is_empty() {
+        Ok(hash)
+    } else {
+        Err(setup(format!("{} user hash: {}", binary.display(), output.status)))
+    }
 }
 
 fn variables(scenario: Scenario, load: &Load) -> u32 {

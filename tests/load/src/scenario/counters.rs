@@ -58,7 +58,7 @@ pub(crate) fn run(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
         sampling_ms: sampling,
         lifetime_count: 10_000,
         keep_alive_count: 10,
-        queue: load.queue,
+        queue: load.item_queue,
         timestamps: TimestampsToReturn::NEITHER,
     };
     let (sessions, _, _) = load.shape(run.scenario);

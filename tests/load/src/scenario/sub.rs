@@ -41,7 +41,7 @@ pub(crate) fn run(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
         sampling_ms: load.sampling.unwrap_or(0.0),
         lifetime_count: 100,
         keep_alive_count: 10,
-        queue: load.queue,
+        queue: load.item_queue,
         timestamps: TimestampsToReturn::BOTH,
     };
     let mut subscribers = Vec::new();
