@@ -20,7 +20,7 @@ use crate::roles;
 use crate::shared::{Points, Shared};
 
 /// Sessions of one channel whose last validation is kept.
-const KEPT_SESSIONS: usize = 8;
+pub(crate) const KEPT_SESSIONS: usize = 8;
 
 /// Answers that were not given in the turn of their requests.
 #[derive(Debug)]

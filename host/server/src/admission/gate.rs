@@ -38,13 +38,13 @@ struct Seat {
 }
 
 impl Gate {
-    /// A gate for `turns` turns at a time and at most `connections` connections. `fair` is off where owners do not count.
-    pub(crate) fn new(turns: usize, connections: usize, fair: bool) -> Arc<Self> {
+    /// A gate for `turns` turns at a time and at most `connections` connections of `owners` owners. `fair` is off where owners do not count.
+    pub(crate) fn new(turns: usize, connections: usize, owners: usize, fair: bool) -> Arc<Self> {
         Arc::new(Self {
             queue: FairQueue::new(QueueOptions {
                 // A connection that left may still have an entry that nobody has passed by yet.
                 capacity: connections.saturating_mul(2),
-                max_owners: connections.saturating_mul(2),
+                max_owners: owners,
                 order: if fair { Order::Weighted } else { Order::Global },
             }),
             free: AtomicUsize::new(turns.max(1)),
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_free_turn_is_taken_in_passing() {
-        let gate = Gate::new(1, 8, true);
+        let gate = Gate::new(1, 8, 8, true);
         let owner = gate.owner(&key("a"), 1).unwrap();
         let mut one = Turns::new(&gate);
         let mut two = Turns::new(&gate);
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn who_floods_waits_behind_another_owner() {
-        let gate = Gate::new(1, 8, true);
+        let gate = Gate::new(1, 8, 8, true);
         let flood = gate.owner(&key("flood"), 1).unwrap();
         let quiet = gate.owner(&key("quiet"), 1).unwrap();
         let mut first = Turns::new(&gate);
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn alone_one_goes_on() {
-        let gate = Gate::new(1, 8, true);
+        let gate = Gate::new(1, 8, 8, true);
         let owner = gate.owner(&key("a"), 1).unwrap();
         let mut one = Turns::new(&gate);
         assert_eq!(one.enter(&owner), Ok(true));
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_is_dropped_gives_its_turn_back() {
-        let gate = Gate::new(1, 8, true);
+        let gate = Gate::new(1, 8, 8, true);
         let owner = gate.owner(&key("a"), 1).unwrap();
         for _ in 0..100 {
             let mut running = Turns::new(&gate);

@@ -91,10 +91,11 @@ impl Job {
         match permit {
             Permit::Refuse(status) => work.refuse(status),
             Permit::Run(lease) => {
+                // Nobody is asked for what nobody waits for.
                 tokio::select! {
                     biased;
-                    () = work.run() => {}
                     () = stop.nobody_waits() => {}
+                    () = work.run() => {}
                 }
                 drop(lease);
             }

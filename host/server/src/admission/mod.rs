@@ -28,12 +28,20 @@ pub(crate) use reply::{Held, Place, Reply, Stop};
 pub(crate) use workers::{sweep, work};
 
 use crate::classify::Classifiers;
-use crate::config::ServerLimits;
+use crate::config::{ServerLimits, isolation};
+use crate::link::KEPT_SESSIONS;
 use crate::listener::Connections;
 use gate::Gate;
 
 /// Slots of the table of waiting requests. All are looked at in a sweep; more requests than slots wait in its overflow set.
 const TABLE_SLOTS: usize = 4_096;
+
+/// How many owners there can be at once: of each connection, of its channel and of the sessions that it remembers, and of the sessions that
+/// no connection remembers.
+fn most_owners(limits: &ServerLimits) -> usize {
+    let of_connections = (limits.connections as usize).saturating_mul(2 + KEPT_SESSIONS);
+    of_connections.saturating_add(limits.sessions as usize)
+}
 
 /// See the module text.
 pub(crate) struct Admission {
@@ -57,10 +65,13 @@ impl Admission {
         classifiers: Classifiers,
     ) -> Self {
         let fair = plan.profile() != Profile::SharedOnly;
-        let queued = limits.queued_requests as usize;
+        // As many as the plan's stage has places, so that a place that is kept for somebody is one in the queue.
+        let places = isolation::totals(limits).of(Stage::RequestQueue).unwrap_or(u64::MAX);
+        let queued = usize::try_from(places).unwrap_or(usize::MAX);
+        let owners = most_owners(limits);
         let queue = Arc::new(FairQueue::new(QueueOptions {
             capacity: queued,
-            max_owners: queued,
+            max_owners: owners,
             order: if fair { Order::Weighted } else { Order::Global },
         }));
         let rate = RateLimiter::new(&plan);
@@ -73,7 +84,7 @@ impl Admission {
         Self {
             isolation: Isolation::new(plan, Box::new(available)),
             rate,
-            gate: Gate::new(turns, limits.connections as usize, fair),
+            gate: Gate::new(turns, limits.connections as usize, owners, fair),
             queue,
             requests: RequestTable::new(queued.min(TABLE_SLOTS)),
             watched: Notify::new(),
@@ -151,11 +162,13 @@ impl Admission {
     /// `BadServerHalted` when the server stops.
     pub(crate) fn admit(&self, charge: &Charge, job: Job) {
         use backplane_queue::fair::Refusal;
-        if let Err(refused) = self.queue.admit(charge.jobs(), job) {
-            refused.work.work.refuse(match refused.refusal {
+        let stop = Arc::clone(&job.stop);
+        match self.queue.admit(charge.jobs(), job) {
+            Ok(ticket) => stop.queued(&self.queue, ticket),
+            Err(refused) => refused.work.work.refuse(match refused.refusal {
                 Refusal::Stopped => StatusCode::BAD_SERVER_HALTED,
                 Refusal::Full | Refusal::OwnersFull => StatusCode::BAD_SERVER_TOO_BUSY,
-            });
+            }),
         }
     }
 

@@ -1,12 +1,15 @@
 //! The way back to the client for one request that waits, taken by whoever ends the request.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::{Arc, OnceLock};
 
+use backplane_queue::fair::{FairQueue, Ticket};
 use backplane_queue::isolation::Lease;
 use backplane_types::StatusCode;
 use tokio::sync::Notify;
 
+use super::Job;
 use crate::clock::Clock;
 use crate::link::{Answer, Outbound, OutboundSender};
 use crate::respond::Context;
@@ -56,11 +59,20 @@ impl Drop for Place {
     }
 }
 
-/// Tells a worker that nobody waits for its work any more.
-#[derive(Debug)]
+/// Tells a worker that nobody waits for its work any more, and takes the work out of the queue when it is still there.
 pub(crate) struct Stop {
     left: AtomicUsize,
     nobody: Notify,
+    queued: OnceLock<(Arc<FairQueue<Job>>, Ticket)>,
+}
+
+impl fmt::Debug for Stop {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Stop")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Stop {
@@ -69,18 +81,46 @@ impl Stop {
         Arc::new(Self {
             left: AtomicUsize::new(0),
             nobody: Notify::new(),
+            queued: OnceLock::new(),
         })
     }
 
+    /// The work is in the queue, whole: no more requests will be part of it.
+    pub(crate) fn queued(&self, queue: &Arc<FairQueue<Job>>, ticket: Ticket) {
+        // It is set once: work is queued once.
+        let _ = self.queued.set((Arc::clone(queue), ticket));
+        // Between "it is in the queue" and "nobody waits": who ended the last request sees the first, or is seen here.
+        fence(Ordering::SeqCst);
+        if self.is_over() {
+            self.leave_queue();
+        }
+    }
+
     fn one_less(&self) {
-        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.nobody.notify_one();
+            fence(Ordering::SeqCst);
+            self.leave_queue();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.left.load(Ordering::SeqCst) == 0
+    }
+
+    /// Work that a worker has taken is not there any more; that worker stops by itself.
+    fn leave_queue(&self) {
+        if let Some((queue, ticket)) = self.queued.get() {
+            drop(queue.cancel(*ticket));
         }
     }
 
     /// Ready when all requests of the work were answered by others.
     pub(crate) async fn nobody_waits(&self) {
-        self.nobody.notified().await;
+        // A request may have ended before the next one became part of the same work.
+        while !self.is_over() {
+            self.nobody.notified().await;
+        }
     }
 }
 

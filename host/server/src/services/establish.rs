@@ -21,8 +21,8 @@ pub(super) struct Turn {
     shared: Arc<Shared>,
     registration: Registration<Reply>,
     stop: Arc<Stop>,
-    _lease: Lease,
-    _permit: OwnedSemaphorePermit,
+    lease: Lease,
+    permit: OwnedSemaphorePermit,
 }
 
 impl Turn {
@@ -81,9 +81,23 @@ impl Turn {
             registration: shared.admission.register(key, Some(deadline), reply)?,
             shared: Arc::clone(shared),
             stop,
-            _lease: lease,
-            _permit: permit,
+            lease,
+            permit,
         })
+    }
+
+    /// Nothing is to be done: the request fails in its own turn, unless somebody has ended it before.
+    ///
+    /// # Errors
+    /// `status`, the one answer that the request gets then.
+    pub(super) fn fail(self, status: StatusCode) -> Result<Progress, StatusCode> {
+        match self.registration.complete() {
+            Some(reply) => {
+                reply.defuse();
+                Err(status)
+            }
+            None => Ok(Progress::HandedOver),
+        }
     }
 
     /// Answers with what `work` ends with, unless somebody has ended the request before.
@@ -92,15 +106,23 @@ impl Turn {
         guard: Option<RequestGuard>,
         work: impl Future<Output = Result<(Vec<u8>, Option<Activated>), StatusCode>> + Send + 'static,
     ) -> Result<Progress, StatusCode> {
-        let runtime = self.shared.runtime.clone();
-        runtime.spawn(async move {
+        let Self {
+            shared,
+            registration,
+            stop,
+            lease,
+            permit,
+        } = self;
+        shared.runtime.spawn(async move {
+            // Named here, or the task would be made without them and they would be given back before it begins.
+            let _held = (lease, permit);
             let answered = tokio::select! {
                 biased;
                 answered = work => answered,
-                () = self.stop.nobody_waits() => return,
+                () = stop.nobody_waits() => return,
             };
             drop(guard);
-            let Some(reply) = self.registration.complete() else {
+            let Some(reply) = registration.complete() else {
                 return;
             };
             match answered {

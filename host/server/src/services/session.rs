@@ -54,7 +54,10 @@ pub(super) fn create(
         .lock()
         .create(request.context.now, &link.channel, parameters);
     shared.session_table_changed();
-    let created = created?;
+    let created = match created {
+        Ok(created) => created,
+        Err(status) => return turn.fail(status),
+    };
     tracing::debug!(session = %created.session.session_id(), peer = %link.peer, "session created");
     let (shared, evidence, context) = (Arc::clone(shared), Arc::clone(&link.evidence), request.context);
     turn.run(None, async move {
@@ -139,12 +142,20 @@ pub(super) fn activate(
     let Some(turn) = Turn::take(shared, link, request, out) else {
         return Ok(Progress::Done);
     };
-    let check =
-        shared
-            .sessions
-            .lock()
-            .begin_activate(now, &asked.request_header.authentication_token, &link.channel)?;
-    let token = identity::read(shared, &link.evidence, &asked.user_identity_token)?;
+    let begun = shared
+        .sessions
+        .lock()
+        .begin_activate(now, &asked.request_header.authentication_token, &link.channel);
+    let begun = begun.and_then(|check| {
+        Ok((
+            check,
+            identity::read(shared, &link.evidence, &asked.user_identity_token)?,
+        ))
+    });
+    let (check, token) = match begun {
+        Ok(begun) => begun,
+        Err(status) => return turn.fail(status),
+    };
     let (shared, evidence, context) = (Arc::clone(shared), Arc::clone(&link.evidence), request.context);
     let address = link.peer.ip();
     let logins = Arc::clone(&link.logins);
