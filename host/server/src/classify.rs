@@ -73,6 +73,11 @@ impl Classifiers {
         }
     }
 
+    /// Counts those changes.
+    pub(crate) fn generation(&self) -> u64 {
+        self.chain.get().map_or(0, Classifier::generation)
+    }
+
     fn configured(&self) -> Option<&Classifier> {
         self.chain.get().filter(|chain| chain.is_configured())
     }

@@ -2,7 +2,7 @@
 //! places are taken, the oldest connection without an activated session gives way to the next (Part 4 5.6.2.1), so that
 //! nobody keeps others out by holding connections.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,6 +35,8 @@ pub(crate) struct Connections {
     refused: AtomicU64,
     /// How to ask each to give way, by number, which is by age. Those that were asked are not among them.
     live: Mutex<BTreeMap<u64, Arc<Leave>>>,
+    /// How to tell all of them that there is something to look at.
+    all: Mutex<HashMap<u64, Arc<Leave>>>,
     /// New ones that wait for a place, in the order in which they came: who comes last is the last one to be asked to leave.
     door: tokio::sync::Mutex<()>,
     waiting: AtomicUsize,
@@ -51,11 +53,37 @@ impl Connections {
     /// A connection is there.
     pub(crate) fn add(&self, number: u64, leave: &Arc<Leave>) {
         self.live.lock().insert(number, Arc::clone(leave));
+        self.all.lock().insert(number, Arc::clone(leave));
+    }
+
+    /// Lets every connection look at what is asked of it.
+    pub(crate) fn tell_all(&self) {
+        let all: Vec<Arc<Leave>> = self.all.lock().values().cloned().collect();
+        for leave in all {
+            leave.tell();
+        }
     }
 
     /// A connection has ended.
     pub(crate) fn remove(&self, number: u64) {
         self.live.lock().remove(&number);
+        self.all.lock().remove(&number);
+    }
+}
+
+/// Tells all connections when the server stops or a classifier has changed, until the server stops.
+pub(crate) async fn spread_news(shared: Arc<Shared>) {
+    let mut stop = shared.stopping.subscribe();
+    let mut classifiers = shared.admission.classifiers().changes();
+    loop {
+        tokio::select! {
+            Ok(()) = classifiers.changed() => {}
+            _ = stop.changed() => {}
+        }
+        shared.connections.tell_all();
+        if *stop.borrow() {
+            return;
+        }
     }
 }
 

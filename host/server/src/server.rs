@@ -126,6 +126,7 @@ impl Server {
         tasks.push(tokio::spawn(keeper));
         let (plugins, watch) = start_plugins(&config, space, clock).await?;
         shared.admission.classifiers().ask(&plugins);
+        tasks.push(tokio::spawn(listener::spread_news(Arc::clone(&shared))));
         let drain = Duration::from_secs_f64(config.limits.drain_timeout / 1000.0);
         let listener = tokio::spawn(listener::run(Arc::clone(&shared), socket, drain));
         tracing::info!(%address, nodes = shared.space.load().node_count(), "accepting connections");

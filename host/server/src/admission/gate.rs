@@ -5,7 +5,6 @@
 //! operations. As soon as anybody waits, everybody queues in the fair queue, so that an owner with many connections gets no
 //! more than its weight. Knows nothing of sockets, requests or budgets.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -158,25 +157,32 @@ impl Turns {
         }
     }
 
-    /// Ends the turn. With `again` the connection has more to do and queues behind those that wait. True when it has the
-    /// next turn already.
+    /// Ends the turn, if there is one.
+    pub(crate) fn leave(&mut self) {
+        if self.state() == RUNNING {
+            self.seat.state.store(AWAY, Ordering::SeqCst);
+            self.gate.give_back();
+        }
+    }
+
+    /// Ends the turn and queues for another one, behind those that wait. True when it is this connection's at once, or when it
+    /// had none and may try to [`enter`](Self::enter).
     ///
     /// # Errors
     /// When the queue takes nobody.
-    pub(crate) fn leave(&mut self, again: Option<&OwnerHandle>) -> Result<bool, Refusal> {
+    pub(crate) fn again(&mut self, owner: &OwnerHandle) -> Result<bool, Refusal> {
         if self.state() != RUNNING {
-            return Ok(false);
+            return Ok(!self.is_waiting());
         }
-        let queued = match again {
-            Some(owner) => self.queue(owner),
-            None => {
-                self.seat.state.store(AWAY, Ordering::SeqCst);
-                Ok(())
-            }
-        };
+        let queued = self.queue(owner);
         self.gate.give_back();
         queued?;
         Ok(self.state() == RUNNING)
+    }
+
+    /// Whether it neither waits nor has a turn.
+    pub(crate) fn is_away(&self) -> bool {
+        self.state() == AWAY
     }
 
     /// Whether the connection waits for a turn.
@@ -185,11 +191,7 @@ impl Turns {
     }
 
     /// Ready when a turn that was waited for is granted.
-    pub(crate) async fn granted(&self) {
-        poll_fn(|cx| self.poll_granted(cx)).await;
-    }
-
-    fn poll_granted(&self, cx: &Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_granted(&self, cx: &Context<'_>) -> Poll<()> {
         if self.state() == RUNNING {
             return Poll::Ready(());
         }
@@ -239,7 +241,7 @@ mod tests {
         assert_eq!(one.enter(&owner), Ok(true));
         assert_eq!(two.enter(&owner), Ok(false));
         assert!(two.is_waiting());
-        assert_eq!(one.leave(None), Ok(false));
+        one.leave();
         assert!(!two.is_waiting(), "the turn went to the one that waited");
     }
 
@@ -256,12 +258,8 @@ mod tests {
         }
         let mut visitor = Turns::new(&gate);
         assert_eq!(visitor.enter(&quiet), Ok(false));
-        assert_eq!(first.leave(Some(&flood)), Ok(false));
-        assert_eq!(
-            rest[0].leave(Some(&flood)),
-            Ok(false),
-            "the first of the flood had the turn"
-        );
+        assert_eq!(first.again(&flood), Ok(false));
+        assert_eq!(rest[0].again(&flood), Ok(false), "the first of the flood had the turn");
         assert!(!visitor.is_waiting(), "then it is the other owner's");
     }
 
@@ -272,7 +270,7 @@ mod tests {
         let mut one = Turns::new(&gate);
         assert_eq!(one.enter(&owner), Ok(true));
         for _ in 0..1_000 {
-            assert_eq!(one.leave(Some(&owner)), Ok(true));
+            assert_eq!(one.again(&owner), Ok(true));
         }
     }
 

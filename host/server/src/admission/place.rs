@@ -1,13 +1,11 @@
 //! A connection's place in the server: its leases, and the wish that it may end for another.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 use backplane_queue::isolation::{Lease, Owner, Refused, Stage};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use super::Charge;
 use crate::channels::Takeover;
@@ -22,7 +20,7 @@ pub(crate) struct Leave {
     takeover: Mutex<Option<Takeover>>,
     /// Whether there is anything to look at.
     pending: AtomicBool,
-    news: Notify,
+    waker: Mutex<Option<Waker>>,
 }
 
 impl Leave {
@@ -43,9 +41,13 @@ impl Leave {
         self.takeover.lock().take()
     }
 
-    fn tell(&self) {
+    /// Lets the connection look at what is asked of it.
+    pub(crate) fn tell(&self) {
         self.pending.store(true, Ordering::Release);
-        self.news.notify_one();
+        let waker = self.waker.lock().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 }
 
@@ -66,8 +68,10 @@ pub(crate) struct ConnectionPlace {
 
 impl ConnectionPlace {
     pub(crate) fn new(shared: &Arc<Shared>, number: u64, charge: Arc<Charge>, leases: [Lease; 2]) -> Self {
-        let leave = Arc::default();
+        let leave: Arc<Leave> = Arc::default();
         shared.connections.add(number, &leave);
+        // What everybody was told before it was added it has to see for itself.
+        leave.tell();
         let [connection, handshake] = leases;
         Self {
             shared: Arc::clone(shared),
@@ -113,16 +117,17 @@ impl ConnectionPlace {
     }
 
     /// Ready when somebody has asked.
-    pub(crate) async fn asked_to_leave(&self) {
-        let notified = self.leave.news.notified();
-        tokio::pin!(notified);
-        poll_fn(|cx| {
-            if self.leave.pending.load(Ordering::Acquire) {
-                return Poll::Ready(());
-            }
-            notified.as_mut().poll(cx)
-        })
-        .await;
+    pub(crate) fn poll_asked(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut waker = self.leave.waker.lock();
+        if !waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            *waker = Some(cx.waker().clone());
+        }
+        drop(waker);
+        if self.leave.pending.load(Ordering::Acquire) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 
     /// A channel is about to be opened or renewed.

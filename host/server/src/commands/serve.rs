@@ -10,18 +10,12 @@ use crate::config::{Config, LogFormat};
 use crate::logging;
 use crate::server::Server;
 
-/// Polls of tasks between two looks at the sockets.
-const EVENT_INTERVAL: u32 = 2;
-
 pub(super) fn run(args: &ServeArgs) -> Outcome {
     let config = effective(args)?;
     logging::install(config.log_format, &config.log_filter);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("server")
         .enable_all()
-        // Sockets are looked at often, so that a connection that has just got something does not wait for many turns of
-        // others.
-        .event_interval(EVENT_INTERVAL)
         .build()
         .map_err(Failure::other)?;
     runtime.block_on(serve(args, config))

@@ -10,18 +10,20 @@ mod open;
 mod outbox;
 mod turn;
 
-use std::future::pending;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use backplane_channel::ServerChannel;
 use backplane_types::Now;
-use tokio::io::Interest;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Sleep;
 
 use self::end::End;
 use self::inbox::Inbox;
@@ -60,6 +62,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, accepted: Accepted) {
         batch: Batch::default(),
         sender,
         opening: None,
+        classified: shared.admission.classifiers().generation(),
         now,
         shared,
     };
@@ -83,74 +86,56 @@ struct Connection {
     batch: Batch,
     sender: OutboundSender,
     opening: Option<JoinHandle<Result<Opened, JoinError>>>,
+    /// The classifiers' generation that the channel's owners are of.
+    classified: u64,
     /// The time of this turn.
     now: Now,
 }
 
 /// What woke a connection up.
 enum Wake {
-    Socket(io::Result<tokio::io::Ready>),
+    /// Bytes are in the inbox.
+    Read,
+    /// The peer closed the socket, or it failed.
+    Ended(io::Result<()>),
+    /// The socket takes bytes again.
+    Writable,
     Answer(Outbound),
     Opened(Opened),
     Granted,
     Deadline,
-    Look,
+    /// Somebody has asked for something; see the top of the loop.
+    Asked,
 }
 
 impl Connection {
     async fn run(&mut self, mut answers: UnboundedReceiver<Outbound>) -> End {
-        let mut stop = self.shared.stopping.subscribe();
-        let mut evidence = self.shared.admission.classifiers().changes();
         let deadline = tokio::time::sleep_until(self.deadline());
         tokio::pin!(deadline);
         loop {
-            // A socket that always has something must not hide these.
-            if stop.has_changed().unwrap_or(true) {
-                return End::Stopping;
-            }
+            // A socket that always has something must not hide this.
             if self.place.was_asked()
-                && let Some(end) = self.let_go()
+                && let Err(end) = self.asked().await
             {
                 return end;
-            }
-            if evidence.has_changed().unwrap_or(false) {
-                evidence.mark_unchanged();
-                if let Err(end) = self.classify_again().await {
-                    return end;
-                }
             }
             if let Err(end) = self.take_answers(&mut answers) {
                 return end;
             }
-            match self.take_turn() {
+            let next = match self.take_turn() {
+                Ok(true) => self.next_turn().await,
+                more => more,
+            };
+            match next {
+                Ok(true) => continue,
                 Ok(false) => {}
-                Ok(true) => {
-                    // The next turn is ours already. Sockets are looked at in between.
-                    tokio::task::yield_now().await;
-                    self.now = self.shared.clock.now();
-                    continue;
-                }
                 Err(end) => return end,
             }
             let wanted = self.deadline();
             if deadline.deadline() != wanted {
                 deadline.as_mut().reset(wanted);
             }
-            let interest = self.interest();
-            let waiting = self.turns.is_waiting();
-            let congested = self.outbox.is_congested();
-            let wake = tokio::select! {
-                biased;
-                () = self.turns.granted(), if waiting => Wake::Granted,
-                ready = ready(&self.stream, interest) => Wake::Socket(ready),
-                Some(answer) = answers.recv(), if !congested => Wake::Answer(answer),
-                outcome = opened(&mut self.opening) => Wake::Opened(outcome),
-                () = &mut deadline => Wake::Deadline,
-                // What these say is seen at the top of the loop.
-                Ok(()) = wait_for_change(&mut evidence) => Wake::Look,
-                _ = wait_for_change(&mut stop) => Wake::Look,
-                () = self.place.asked_to_leave() => Wake::Look,
-            };
+            let wake = poll_fn(|cx| self.poll_wake(cx, deadline.as_mut(), &mut answers)).await;
             self.now = self.shared.clock.now();
             let handled = match wake {
                 Wake::Opened(opened) => self.opened(opened).await,
@@ -162,11 +147,85 @@ impl Connection {
         }
     }
 
+    /// Waits for whatever comes first. One poll of everything, and no waiter that has to be made and taken back: this runs
+    /// once for each receive.
+    fn poll_wake(
+        &mut self,
+        cx: &mut Context<'_>,
+        deadline: Pin<&mut Sleep>,
+        answers: &mut UnboundedReceiver<Outbound>,
+    ) -> Poll<Wake> {
+        // A turn that was granted just now is one to be taken as well.
+        if !self.turns.is_away() {
+            if self.turns.poll_granted(cx).is_ready() {
+                return Poll::Ready(Wake::Granted);
+            }
+        } else if self.opening.is_none()
+            && !self.outbox.is_congested()
+            && let Poll::Ready(wake) = self.poll_read(cx)
+        {
+            return Poll::Ready(wake);
+        }
+        if !self.outbox.is_empty() {
+            match self.stream.poll_write_ready(cx) {
+                Poll::Ready(Ok(())) => return Poll::Ready(Wake::Writable),
+                Poll::Ready(Err(error)) => return Poll::Ready(Wake::Ended(Err(error))),
+                Poll::Pending => {}
+            }
+        }
+        if !self.outbox.is_congested()
+            && let Poll::Ready(Some(answer)) = answers.poll_recv(cx)
+        {
+            return Poll::Ready(Wake::Answer(answer));
+        }
+        if let Some(task) = &mut self.opening
+            && let Poll::Ready(opened) = Pin::new(task).poll(cx)
+        {
+            return Poll::Ready(Wake::Opened(opened_or_failed(opened)));
+        }
+        if deadline.poll(cx).is_ready() {
+            return Poll::Ready(Wake::Deadline);
+        }
+        self.place.poll_asked(cx).map(|()| Wake::Asked)
+    }
+
+    /// Takes what the socket has. Reading less than there is room for tells the runtime that there is nothing more, which
+    /// saves a system call.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Wake> {
+        let read = pin!(self.stream.read_buf(self.inbox.room())).poll(cx);
+        let wake = match read {
+            Poll::Ready(Ok(0)) => Wake::Ended(Ok(())),
+            Poll::Ready(Ok(_)) => Wake::Read,
+            Poll::Ready(Err(error)) => Wake::Ended(Err(error)),
+            Poll::Pending => {
+                self.inbox.release_if_empty();
+                return Poll::Pending;
+            }
+        };
+        Poll::Ready(wake)
+    }
+
+    /// Somebody wants something of this connection: the server stops, a classifier has changed, another connection needs the
+    /// place or the channel.
+    async fn asked(&mut self) -> Result<(), End> {
+        if *self.shared.stopping.borrow() {
+            return Err(End::Stopping);
+        }
+        if let Some(end) = self.let_go() {
+            return Err(end);
+        }
+        let generation = self.shared.admission.classifiers().generation();
+        if self.classified != generation {
+            self.classified = generation;
+            self.classify_again().await?;
+        }
+        Ok(())
+    }
+
     fn handle(&mut self, wake: Wake) -> Result<(), End> {
         match wake {
-            Wake::Socket(Err(error)) => Err(End::Socket(Err(error))),
-            Wake::Socket(Ok(ready)) if ready.is_readable() || ready.is_read_closed() => self.read(),
-            Wake::Socket(Ok(_)) | Wake::Granted | Wake::Look | Wake::Opened(_) => Ok(()),
+            Wake::Ended(result) => Err(End::Socket(result)),
+            Wake::Read | Wake::Writable | Wake::Granted | Wake::Asked | Wake::Opened(_) => Ok(()),
             Wake::Answer(answer) => self.answer(answer),
             Wake::Deadline => match self.channel.handle_timeout(self.now, self.outbox.buffer()) {
                 Some(closed) => Err(End::Channel(closed)),
@@ -185,33 +244,6 @@ impl Connection {
         )
     }
 
-    /// What the socket is watched for: input unless the channel is being opened, a turn is waited for or too many answers
-    /// wait; room for output when some waits.
-    fn interest(&mut self) -> Option<Interest> {
-        let reading = self.opening.is_none() && !self.outbox.is_congested() && !self.turns.is_waiting();
-        match (reading, self.outbox.is_empty()) {
-            (true, true) => Some(Interest::READABLE),
-            (true, false) => Some(Interest::READABLE | Interest::WRITABLE),
-            (false, false) => Some(Interest::WRITABLE),
-            (false, true) => None,
-        }
-    }
-
-    fn read(&mut self) -> Result<(), End> {
-        if self.opening.is_some() || self.turns.is_waiting() {
-            return Ok(());
-        }
-        match self.stream.try_read_buf(self.inbox.room()) {
-            Ok(0) => Err(End::Socket(Ok(()))),
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.inbox.release_if_empty();
-                Ok(())
-            }
-            Err(error) => Err(End::Socket(Err(error))),
-        }
-    }
-
     fn write(&mut self) -> io::Result<()> {
         while !self.outbox.is_empty() {
             match self.stream.try_write(self.outbox.pending()) {
@@ -225,30 +257,10 @@ impl Connection {
     }
 }
 
-/// Ready when the value is not the one that was seen last; it stays unseen.
-async fn wait_for_change<T>(receiver: &mut watch::Receiver<T>) -> Result<(), watch::error::RecvError> {
-    let changed = receiver.changed().await;
-    receiver.mark_changed();
-    changed
-}
-
-async fn ready(stream: &TcpStream, interest: Option<Interest>) -> io::Result<tokio::io::Ready> {
-    match interest {
-        Some(interest) => stream.ready(interest).await,
-        None => pending().await,
-    }
-}
-
-async fn opened(opening: &mut Option<JoinHandle<Result<Opened, JoinError>>>) -> Opened {
-    match opening {
-        Some(task) => match task.await.and_then(|opened| opened) {
-            Ok(opened) => opened,
-            Err(error) => {
-                // The work panicked: the runtime has reported it.
-                tracing::error!(%error, "opening a secure channel failed");
-                None
-            }
-        },
-        None => pending().await,
-    }
+fn opened_or_failed(opened: Result<Result<Opened, JoinError>, JoinError>) -> Opened {
+    opened.and_then(|opened| opened).unwrap_or_else(|error| {
+        // The work panicked: the runtime has reported it.
+        tracing::error!(%error, "opening a secure channel failed");
+        None
+    })
 }

@@ -10,7 +10,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::end::End;
 use super::inbox::Inbox;
 use super::{Connection, TURN_ANSWERS};
-use crate::admission::Charge;
 use crate::link::{Answer, Link, Outbound};
 use crate::respond::Context;
 use crate::services::{self, Progress};
@@ -35,44 +34,58 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs a turn if there is something to do and the gate lets it, then writes. True when the connection has the next
-    /// turn already.
+    /// Runs a turn if there is something to do and the gate lets it, then writes. True when there is more to do: what there is
+    /// of a turn is kept until [`next_turn`](Self::next_turn).
     pub(super) fn take_turn(&mut self) -> Result<bool, End> {
-        let mut more = false;
         if self.opening.is_none() && self.inbox.has_work() && !self.outbox.is_congested() {
             let charge = Arc::clone(self.charge());
-            let entered = self.turns.enter(charge.turns());
-            if entered.map_err(|_| End::Crowded)? {
-                more = self.take_input()?;
+            if self.turns.enter(charge.turns()).map_err(|_| End::Crowded)? {
+                self.take_input()?;
                 if let Some(link) = &self.link {
                     self.batch.submit(&self.shared, link);
                 }
             }
         }
         self.write().map_err(|error| End::Socket(Err(error)))?;
-        let again = (more && !self.outbox.is_congested()).then(|| Arc::clone(self.charge()));
-        self.turns
-            .leave(again.as_deref().map(Charge::turns))
-            .map_err(|_| End::Crowded)
+        if self.turns.is_waiting() {
+            return Ok(false);
+        }
+        // There may be more to do because the turn is over, or because there is room for answers again.
+        if self.opening.is_none() && self.inbox.has_work() && !self.outbox.is_congested() {
+            return Ok(true);
+        }
+        self.turns.leave();
+        Ok(false)
     }
 
-    /// Answers what has arrived, up to a turn's worth. True when more is there.
-    fn take_input(&mut self) -> Result<bool, End> {
+    /// Lets others have their turns, and those that have just got something be seen. True when one can go on at once; false
+    /// when the next turn has to be waited for.
+    pub(super) async fn next_turn(&mut self) -> Result<bool, End> {
+        // The runtime looks at its sockets before it comes back here: whoever got a request meanwhile queues before the turn
+        // goes to the next of those that have more.
+        tokio::task::yield_now().await;
+        self.now = self.shared.clock.now();
+        let charge = Arc::clone(self.charge());
+        self.turns.again(charge.turns()).map_err(|_| End::Crowded)
+    }
+
+    /// Answers what has arrived, up to a turn's worth.
+    fn take_input(&mut self) -> Result<(), End> {
         let mut inbox = std::mem::take(&mut self.inbox);
         let result = self.take_from(&mut inbox);
         self.inbox = inbox;
         result
     }
 
-    fn take_from(&mut self, inbox: &mut Inbox) -> Result<bool, End> {
+    fn take_from(&mut self, inbox: &mut Inbox) -> Result<(), End> {
         let end = self.now.mono.saturating_add(TURN_TIME);
         for count in 1..=TURN_REQUESTS {
             if inbox.is_empty() {
-                return Ok(false);
+                return Ok(());
             }
             // Requests stay where they are while their answers could not leave: a small one may have a large answer.
             if self.outbox.is_congested() {
-                return Ok(true);
+                return Ok(());
             }
             let (consumed, event) = self
                 .channel
@@ -80,9 +93,9 @@ impl Connection {
             match event {
                 Event::NeedMore { bytes } => {
                     inbox.want(bytes);
-                    return Ok(false);
+                    return Ok(());
                 }
-                Event::Opening => return Ok(false),
+                Event::Opening => return Ok(()),
                 Event::Progress => {}
                 Event::Message { request_id, body } => {
                     self.serve(request_id, &body)?;
@@ -104,7 +117,7 @@ impl Connection {
                 break;
             }
         }
-        Ok(inbox.has_work())
+        Ok(())
     }
 
     /// Memory for a message whose last chunk has not come is charged to its owner; without room the channel ends.
