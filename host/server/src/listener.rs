@@ -208,7 +208,8 @@ async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "no TCP_NODELAY");
     }
-    if let Some(place) = admit(&shared, peer).await {
+    // Boxed, so that the task of the connection has no room for it.
+    if let Some(place) = Box::pin(admit(&shared, peer)).await {
         connection::serve(shared, Accepted { stream, peer, place }).await;
     }
 }

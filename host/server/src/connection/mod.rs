@@ -115,7 +115,7 @@ impl Connection {
         loop {
             // A socket that always has something must not hide this.
             if self.place.was_asked()
-                && let Err(end) = self.asked().await
+                && let Err(end) = Box::pin(self.asked()).await
             {
                 return end;
             }
@@ -138,7 +138,8 @@ impl Connection {
             let wake = poll_fn(|cx| self.poll_wake(cx, deadline.as_mut(), &mut answers)).await;
             self.now = self.shared.clock.now();
             let handled = match wake {
-                Wake::Opened(opened) => self.opened(opened).await,
+                // Boxed, as it is rare and large: an idle connection's task is not to have room for it.
+                Wake::Opened(opened) => Box::pin(self.opened(opened)).await,
                 wake => self.handle(wake),
             };
             if let Err(end) = handled {

@@ -3,6 +3,7 @@
 //! Owns the sealed output of a connection, how much of it is gone, and how many responses are still in it: the measure of
 //! back-pressure. Everything answered in one turn lies side by side and leaves in one write. Knows no socket.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 
 /// Reading stops while more responses than this wait to be written.
@@ -11,8 +12,14 @@ pub(crate) const STOP_READING: usize = 100;
 pub(crate) const RESUME_READING: usize = 50;
 /// Reading also stops while more bytes than this wait, whatever their number.
 const STOP_BYTES: usize = 4 * 1024 * 1024;
-/// A buffer that grew beyond this is given back when it runs empty.
+/// A buffer that grew beyond this is not kept for the next connection.
 const KEEP_CAPACITY: usize = 256 * 1024;
+/// Buffers kept for the next connection of the same thread.
+const SPARE: usize = 16;
+
+thread_local! {
+    static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The output of one connection.
 #[derive(Debug, Default)]
@@ -24,8 +31,11 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// The buffer to append to. Call [`message_done`](Self::message_done) after each message.
+    /// The buffer to append to; an idle connection has none. Call [`message_done`](Self::message_done) after each message.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        if self.bytes.capacity() == 0 {
+            self.bytes = POOL.with_borrow_mut(Vec::pop).unwrap_or_default();
+        }
         &mut self.bytes
     }
 
@@ -53,18 +63,28 @@ impl Outbox {
             self.ends.pop_front();
         }
         if self.is_empty() {
-            self.bytes.clear();
-            self.sent = 0;
-            self.ends.clear();
-            if self.bytes.capacity() > KEEP_CAPACITY {
-                self.bytes = Vec::new();
-            }
+            self.release();
         } else if self.sent > KEEP_CAPACITY {
             self.bytes.drain(..self.sent);
             for end in &mut self.ends {
                 *end -= self.sent;
             }
             self.sent = 0;
+        }
+    }
+
+    /// Gives the empty buffer to whoever needs one next.
+    fn release(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        self.sent = 0;
+        self.ends.clear();
+        if bytes.capacity() <= KEEP_CAPACITY {
+            POOL.with_borrow_mut(|pool| {
+                if pool.len() < SPARE {
+                    pool.push(bytes);
+                }
+            });
         }
     }
 
