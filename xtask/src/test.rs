@@ -24,6 +24,8 @@ pub(crate) fn test(require_clients: bool) -> Outcome {
         .args(["test", "--release", "--workspace", "--no-fail-fast"])
         .env("BACKPLANE_TEST_GUESTS", &guests))?;
     models::test()?;
+    // Skips itself, loudly, where there is no valgrind.
+    run(cargo().args(["run", "--release", "-p", "backplane-instructions", "--", "--check"]))?;
     let mut skipped = Vec::new();
     let mut conformance = cargo();
     conformance.args(["run", "--release", "-p", "conformance", "--"]);
