@@ -61,6 +61,14 @@ struct Look {
     large: Option<arc_swap::Guard<Option<Arc<Large>>>>,
 }
 
+/// One consistent look at a cell that holds a Good value itself.
+struct Inside {
+    kind: BuiltInType,
+    bits: u64,
+    /// Ticks; 0 if there is no source time.
+    source: i64,
+}
+
 impl Look {
     fn variant(&self) -> Variant {
         match &self.large {
@@ -221,6 +229,15 @@ impl ValueCell {
     /// A value with a bad status is left out, as Part 4, 7.11.1 asks. The server time of a good value is the present, because a value that is
     /// reported by exception is known to be accurate for as long as nothing else is reported (7.11.4).
     pub fn encode(&self, encoder: &mut Encoder<'_>, stamps: Stamps) {
+        match self.look_inside() {
+            Some(Inside { kind, bits, source }) => {
+                encoder.scalar_data_value(kind, bits, stamps.shown_source(source), stamps.shown_now());
+            }
+            None => self.encode_other(encoder, stamps),
+        }
+    }
+
+    fn encode_other(&self, encoder: &mut Encoder<'_>, stamps: Stamps) {
         let look = self.look();
         let head = stamps.head(&look.head());
         if look.status.is_bad() || look.kind == KIND_EMPTY {
@@ -228,12 +245,11 @@ impl ValueCell {
             return;
         }
         match &look.large {
-            Some(guard) => encoder.data_value(&head, guard.as_ref().map(|large| &large.value)),
-            None => {
-                let write = BuiltInType::from_id(look.kind)
-                    .map(|kind| move |encoder: &mut Encoder<'_>| encoder.variant_bits(kind, look.bits));
-                encoder.data_value_with(&head, write);
+            Some(guard) => {
+                let value = guard.as_ref().map(|large| &large.value);
+                encoder.data_value(&head, value.filter(|value| !value.is_empty()));
             }
+            None => encoder.data_value(&head, Some(&look.variant())),
         }
     }
 
@@ -272,6 +288,27 @@ impl ValueCell {
                         server,
                         large,
                     };
+                }
+            }
+            spins = wait_a_little(spins);
+        }
+    }
+
+    /// As [`look`](Self::look) for a Good value that is in the cell itself; none for another one.
+    #[inline]
+    fn look_inside(&self) -> Option<Inside> {
+        let mut spins = 0u32;
+        loop {
+            let before = self.sequence.load(Ordering::Acquire);
+            if before & 1 == 0 {
+                let head = self.head.load(Ordering::Relaxed);
+                let is_good = head >> 32 == u64::from(StatusCode::GOOD.0);
+                let kind = BuiltInType::from_id(kind_of(head)).filter(|_| is_good)?;
+                let bits = self.bits.load(Ordering::Relaxed);
+                let source = self.source.load(Ordering::Relaxed);
+                fence(Ordering::Acquire);
+                if self.sequence.load(Ordering::Relaxed) == before {
+                    return Some(Inside { kind, bits, source });
                 }
             }
             spins = wait_a_little(spins);

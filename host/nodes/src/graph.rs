@@ -3,13 +3,15 @@
 //! Owns the routes from namespaces to models, the resolution of references that leave a model, and their inverse. It is immutable and holds no
 //! manager, so that a continuation point may keep it. It must not know services.
 
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use backplane_types::view::NodeIdBytes;
 use backplane_types::{NodeId, NodeIdRef, ids};
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap};
 
 use crate::model::node::{End, Handle, Link, Node, Reference};
-use crate::model::{Export, Model};
+use crate::model::{Export, Model, store};
 use crate::typing::TypeRule;
 
 /// A node of a graph. Means nothing in another graph.
@@ -53,6 +55,8 @@ pub(crate) struct Graph {
     routes: Vec<Vec<u32>>,
     /// By node: the parts that refer to it from outside its own model.
     overlay: HashMap<NodeKey, Vec<u32>>,
+    /// The one of all indexes.
+    hasher: DefaultHashBuilder,
     pub(crate) known: Known,
     pub(crate) max_type_depth: u32,
 }
@@ -68,6 +72,7 @@ impl Graph {
             .collect();
         let mut graph = Self {
             parts,
+            hasher: store::hasher(),
             max_type_depth,
             ..Self::default()
         };
@@ -122,26 +127,43 @@ impl Graph {
         self.parts.get(slot as usize)
     }
 
+    /// A node by its id.
+    #[allow(
+        clippy::manual_hash_one,
+        reason = "hash_one is not inlined, and then costs a fourth more"
+    )]
+    pub(crate) fn look_up(&self, id: &NodeIdBytes<'_>) -> Option<(NodeKey, &Node)> {
+        let (first, others) = self.routes.get(usize::from(id.namespace()))?.split_first()?;
+        let mut hasher = self.hasher.build_hasher();
+        id.hash(&mut hasher);
+        let hash = hasher.finish();
+        match self.look_up_in(*first, hash, id) {
+            Some(found) => Some(found),
+            None => self.look_up_among(others, hash, id),
+        }
+    }
+
+    /// A namespace hardly ever belongs to several managers.
+    #[cold]
+    fn look_up_among(&self, slots: &[u32], hash: u64, id: &NodeIdBytes<'_>) -> Option<(NodeKey, &Node)> {
+        slots.iter().find_map(|slot| self.look_up_in(*slot, hash, id))
+    }
+
+    #[inline(always)]
+    fn look_up_in(&self, slot: u32, hash: u64, id: &NodeIdBytes<'_>) -> Option<(NodeKey, &Node)> {
+        let (handle, node) = self.part(slot)?.model.look_up(hash, id)?;
+        Some((NodeKey { slot, handle }, node))
+    }
+
     pub(crate) fn find(&self, id: &NodeId) -> Option<NodeKey> {
-        let route = self.routes.get(usize::from(id.namespace))?;
-        route.iter().find_map(|slot| {
-            Some(NodeKey {
-                slot: *slot,
-                handle: self.part(*slot)?.model.handle(id)?,
-            })
-        })
+        self.look_up(&id.into()).map(|(key, _)| key)
     }
 
     pub(crate) fn find_ref(&self, id: NodeIdRef<'_>) -> Option<NodeKey> {
-        let route = self.routes.get(usize::from(id.namespace))?;
-        route.iter().find_map(|slot| {
-            Some(NodeKey {
-                slot: *slot,
-                handle: self.part(*slot)?.model.handle_ref(id)?,
-            })
-        })
+        self.look_up(&(&id).into()).map(|(key, _)| key)
     }
 
+    #[inline]
     pub(crate) fn node(&self, key: NodeKey) -> Option<&Node> {
         self.part(key.slot)?.model.nodes.get(key.handle)
     }

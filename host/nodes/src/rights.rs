@@ -56,10 +56,15 @@ fn is_secure_enough(restrictions: u16, call: &CallContext) -> bool {
 
 /// # Errors
 /// `BadSecurityModeInsufficient`, `BadUserAccessDenied`.
+#[inline]
 pub(crate) fn check(node: &Node, call: &CallContext, wanted: u32) -> Result<(), StatusCode> {
     if node.extra.is_none() {
         return Ok(());
     }
+    check_restricted(node, call, wanted)
+}
+
+fn check_restricted(node: &Node, call: &CallContext, wanted: u32) -> Result<(), StatusCode> {
     if !is_secure_enough(restrictions(node), call) {
         return Err(StatusCode::BAD_SECURITY_MODE_INSUFFICIENT);
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use backplane_types::view::{NodeIdRef, QualifiedNameRef};
+use backplane_types::view::{NodeIdBytes, QualifiedNameRef};
 use backplane_types::{
     AttributeId, DataValue, DataValueHead, Encoder, NodeId, Now, NumericRange, QualifiedName, StatusCode, Variant,
 };
@@ -119,6 +119,9 @@ impl ReadSource {
     }
 }
 
+/// CurrentRead (Part 3, 8.57).
+const READABLE: u32 = 1;
+
 /// A variable, found and checked for one Read.
 pub(crate) struct Checked<'s> {
     pub(crate) key: NodeKey,
@@ -132,28 +135,11 @@ impl Snapshot {
     pub(crate) fn check_read(
         &self,
         call: &CallContext,
-        id: NodeIdRef<'_>,
+        id: &NodeIdBytes<'_>,
         attribute: AttributeId,
         encoding: QualifiedNameRef<'_>,
     ) -> Result<Checked<'_>, StatusCode> {
-        let key = self.graph.find_ref(id).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
-        let node = self.node(key).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
-        if !attribute.is_valid() {
-            return Err(StatusCode::BAD_ATTRIBUTE_ID_INVALID);
-        }
-        let variable = if attribute == AttributeId::VALUE {
-            node.variable()
-        } else {
-            None
-        };
-        check_encoding(attribute, variable, encoding)?;
-        if let Some(variable) = variable {
-            if variable.access & 1 == 0 {
-                return Err(StatusCode::BAD_NOT_READABLE);
-            }
-            rights::check(node, call, permission::READ)?;
-        }
-        Ok(Checked { key, node, variable })
+        check_found(call, self.graph.look_up(id), attribute, encoding)
     }
 
     /// Resolves an attribute for reading it again and again. `range` and `encoding` as a ReadValueId has them; null or empty for none.
@@ -173,7 +159,7 @@ impl Snapshot {
             namespace: encoding.namespace,
             name: backplane_types::view::StrRef(encoding.name.as_str()),
         };
-        let found = self.check_read(call, id.as_node_id_ref(), attribute, encoding)?;
+        let found = self.check_read(call, &id.into(), attribute, encoding)?;
         let range = NumericRange::parse(range)?;
         let origin = match found.variable.map(|variable| (&variable.source, variable.tag)) {
             Some((Source::Cell(cell), _)) => Origin::Cell(Arc::clone(cell)),
@@ -259,7 +245,46 @@ impl Snapshot {
     }
 }
 
-/// Part 4, 5.11.2.2: an encoding is for the Value of structures. "Default Binary" is taken for every value, as it is what everything is sent in.
+/// Whether the caller may read an attribute of what was found.
+pub(crate) fn check_found<'s>(
+    call: &CallContext,
+    found: Option<(NodeKey, &'s Node)>,
+    attribute: AttributeId,
+    encoding: QualifiedNameRef<'_>,
+) -> Result<Checked<'s>, StatusCode> {
+    let (key, node) = found.ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
+    if !attribute.is_valid() {
+        return Err(StatusCode::BAD_ATTRIBUTE_ID_INVALID);
+    }
+    let variable = if attribute == AttributeId::VALUE {
+        node.variable()
+    } else {
+        None
+    };
+    check_encoding(attribute, variable, encoding)?;
+    if let Some(variable) = variable {
+        if variable.access & READABLE == 0 {
+            return Err(StatusCode::BAD_NOT_READABLE);
+        }
+        rights::check(node, call, permission::READ)?;
+    }
+    Ok(Checked { key, node, variable })
+}
+
+/// The cell of a variable whose Value everybody may read: nothing else has to be checked.
+#[inline]
+pub(crate) fn open_cell(node: &Node) -> Option<&ValueCell> {
+    match &node.body {
+        Body::Variable(Variable {
+            source: Source::Cell(cell),
+            access,
+            ..
+        }) if access & READABLE != 0 && node.extra.is_none() => Some(cell),
+        _ => None,
+    }
+}
+
+#[inline]
 fn check_encoding(
     attribute: AttributeId,
     variable: Option<&Variable>,
@@ -268,6 +293,16 @@ fn check_encoding(
     if encoding.is_null() {
         return Ok(());
     }
+    check_named_encoding(attribute, variable, encoding)
+}
+
+/// Part 4, 5.11.2.2: an encoding is for the Value of structures. "Default Binary" is taken for every value, as it is what everything is sent in.
+#[cold]
+fn check_named_encoding(
+    attribute: AttributeId,
+    variable: Option<&Variable>,
+    encoding: QualifiedNameRef<'_>,
+) -> Result<(), StatusCode> {
     if attribute != AttributeId::VALUE {
         return Err(StatusCode::BAD_DATA_ENCODING_INVALID);
     }

@@ -25,6 +25,7 @@ impl Stamps {
     ///
     /// # Errors
     /// `BadTimestampsToReturnInvalid` for every other number.
+    #[inline]
     pub fn from_wire(wanted: u32, now: Now) -> Result<Self, StatusCode> {
         let (source, server) = match wanted {
             0 => (true, false),
@@ -55,6 +56,18 @@ impl Stamps {
             server_timestamp: Some(server).filter(|_| self.server),
             server_picoseconds: None,
         }
+    }
+
+    /// The ticks of a source time, if that is wanted; 0 is no time.
+    #[inline]
+    pub(crate) fn shown_source(self, ticks: i64) -> i64 {
+        if self.source { ticks } else { 0 }
+    }
+
+    /// The ticks of the present, if the server time is wanted; 0 is no time.
+    #[inline]
+    pub(crate) fn shown_now(self) -> i64 {
+        if self.server { self.now.ticks() } else { 0 }
     }
 
     /// Status and times of an answer that has no value: a refusal, or an attribute other than Value.

@@ -60,6 +60,7 @@ attributes! {
 
 impl AttributeId {
     /// Whether such an attribute exists; otherwise the answer is `BadAttributeIdInvalid`.
+    #[inline]
     #[must_use]
     pub const fn is_valid(self) -> bool {
         self.0 >= 1 && self.0 <= 27
@@ -84,6 +85,7 @@ impl BinaryEncode for AttributeId {
 impl BinaryDecode for AttributeId {
     const MIN_SIZE: usize = 4;
 
+    #[inline]
     fn decode(d: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         d.u32().map(Self)
     }

@@ -73,15 +73,6 @@ impl Encoder<'_> {
     pub fn empty_list(&mut self) {
         self.i32(0);
     }
-
-    /// Appends the Variant of a scalar that [`Variant::to_bits`] took apart.
-    #[inline]
-    pub fn variant_bits(&mut self, built_in_type: BuiltInType, bits: u64) {
-        self.u8(built_in_type.id());
-        let bytes = bits.to_le_bytes();
-        let size = built_in_type.fixed_size().unwrap_or(8).min(8);
-        self.raw(bytes.get(..size).unwrap_or(&bytes));
-    }
 }
 
 impl Variant {

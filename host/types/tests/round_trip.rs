@@ -121,9 +121,13 @@ proptest! {
     fn bits_of_scalars(value in common::variant()) {
         if let Some((built_in_type, bits)) = value.to_bits() {
             prop_assert!(Variant::from_bits(built_in_type, bits).unwrap().is_same(&value));
-            let mut direct = Vec::new();
-            backplane_types::Encoder::new(&mut direct).variant_bits(built_in_type, bits);
-            prop_assert_eq!(direct, encode(&value));
+            for (source, server) in [(0, 0), (0, 9), (7, 0), (7, 9)] {
+                let at = |ticks| Some(backplane_types::DateTime::from_ticks(ticks));
+                let whole = DataValue { source_timestamp: at(source), server_timestamp: at(server), ..DataValue::new(value.clone()) };
+                let mut direct = vec![1];
+                backplane_types::Encoder::new(&mut direct).scalar_data_value(built_in_type, bits, source, server);
+                prop_assert_eq!(&direct[1..], encode(&whole));
+            }
         }
     }
 }

@@ -7,8 +7,8 @@ mod common;
 use allocation_counter::measure;
 use backplane_types::service::RequestKind;
 use backplane_types::view::{
-    BrowseNextView, BrowseView, CallView, ListView, NodeIdsView, PublishView, ReadView, RequestPeek, TranslateView,
-    WriteView,
+    BrowseNextView, BrowseView, CallView, DecodeRef, IdentifierRef, ListView, NodeIdBytes, NodeIdsView, PublishView,
+    ReadValueIdBytes, ReadValueIdRef, ReadView, RequestPeek, TranslateView, WriteView,
 };
 use backplane_types::{
     AttributeId, BinaryDecode, BinaryEncode, BrowseDescription, BrowseDirection, BrowseNextRequest, BrowsePath,
@@ -311,9 +311,58 @@ proptest! {
             prop_assert_eq!(map.get(&borrowed), map.get(id));
             prop_assert!(map.contains_key(&borrowed));
             prop_assert_eq!(borrowed.to_owned(), id.clone());
+            let unchecked = NodeIdBytes::decode(&mut Decoder::new(&bytes, LIMITS)).unwrap();
+            prop_assert_eq!(map.get(&unchecked), map.get(id));
+            prop_assert_eq!(unchecked.check(), Ok(borrowed));
+            prop_assert_eq!((unchecked == other, unchecked.namespace()), (*id == other, id.namespace));
             prop_assert_eq!(borrowed.to_string(), id.to_string());
         }
         prop_assert_eq!(map.contains_key(&other.as_node_id_ref()), ids.contains(&other));
+    }
+
+    /// However an operation is read, and whatever is wrong with it, the same comes out of it.
+    #[test]
+    fn operations_are_the_same_unchecked(
+        id in common::node_id(),
+        attribute_id in prop_oneof![Just(13u32), any::<u32>()],
+        index_range in prop_oneof![Just(UaString::NULL), common::text()],
+        data_encoding in prop_oneof![Just(QualifiedName::NULL), common::qualified_name()],
+        flaw in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+    ) {
+        let mut bytes = encode(&ReadValueId { node_id: id, attribute_id, index_range, data_encoding });
+        if let Some((place, value)) = flaw {
+            let place = place.index(bytes.len());
+            bytes[place] = value;
+        }
+        let mut decoder = Decoder::new(&bytes, LIMITS);
+        let wanted = ReadValueIdRef::decode_ref(&mut decoder);
+        let mut unchecked = Decoder::new(&bytes, LIMITS);
+        let found = ReadValueIdBytes::decode_ref(&mut unchecked);
+        let parts = found.and_then(|found| Ok((found.node_id.check()?, found.attribute_id, found.index_range, found.data_encoding)));
+        prop_assert_eq!(&parts, &wanted.map(|wanted| (wanted.node_id, wanted.attribute_id, wanted.index_range, wanted.data_encoding)));
+        if parts.is_ok() {
+            prop_assert_eq!(unchecked.position(), decoder.position());
+        }
+        let mut usual = Decoder::new(&bytes, LIMITS);
+        match ReadValueIdBytes::usual(&mut usual) {
+            Some(id) => {
+                prop_assert_eq!(usual.position(), unchecked.position());
+                let whole = ReadValueIdBytes::whole_value(id);
+                let whole = whole.node_id.check().map(|id| (id, whole.attribute_id, whole.index_range, whole.data_encoding));
+                prop_assert_eq!(whole, parts);
+            }
+            None => {
+                prop_assert_eq!(usual.position(), 0);
+                let is_usual = parts.is_ok_and(|(id, attribute, range, encoding)| {
+                    matches!(id.identifier, IdentifierRef::String(Some(_)))
+                        && attribute == AttributeId::VALUE
+                        && range.is_null()
+                        && encoding.namespace == 0
+                        && encoding.name.is_null()
+                });
+                prop_assert!(!is_usual);
+            }
+        }
     }
 }
 
@@ -340,12 +389,8 @@ fn responses_are_written_in_place() {
         let mut e = Encoder::new(&mut bytes);
         e.response_header(ReadResponse::ENCODING_ID, now, 9, StatusCode::GOOD);
         let mut results = e.open_list();
-        let head = DataValueHead {
-            source_timestamp: Some(now),
-            ..DataValueHead::default()
-        };
         let (built_in_type, bits) = Variant::from(1.5).to_bits().unwrap();
-        e.data_value_with(&head, Some(|e: &mut Encoder<'_>| e.variant_bits(built_in_type, bits)));
+        e.scalar_data_value(built_in_type, bits, now.ticks(), 0);
         results.add();
         let bad = DataValueHead {
             status: StatusCode::BAD_NODE_ID_UNKNOWN,

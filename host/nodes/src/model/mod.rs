@@ -12,11 +12,12 @@ pub(crate) mod node;
 mod remove;
 pub(crate) mod store;
 
-use std::hash::Hash;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use backplane_types::{DataValue, DateTime, NodeId, NodeIdRef, StatusCode};
-use hashbrown::{Equivalent, HashMap};
+use backplane_types::view::NodeIdBytes;
+use backplane_types::{DataValue, DateTime, NodeId, StatusCode};
+use hashbrown::HashMap;
 
 pub use builder::{ChangeError, MethodArgument, ModelBuilder};
 
@@ -143,28 +144,29 @@ impl Model {
         }
     }
 
-    pub(crate) fn handle<Q: Hash + Equivalent<NodeId>>(&self, id: &Q) -> Option<Handle> {
-        self.by_id
-            .get(id, |number| {
-                self.nodes
-                    .get(Handle(number))
-                    .is_some_and(|node| id.equivalent(&node.id))
-            })
-            .map(Handle)
+    pub(crate) fn handle(&self, id: &NodeId) -> Option<Handle> {
+        let id = NodeIdBytes::from(id);
+        self.look_up(store::hasher().hash_one(id), &id)
+            .map(|(handle, _)| handle)
     }
 
-    pub(crate) fn handle_ref(&self, id: NodeIdRef<'_>) -> Option<Handle> {
-        self.handle(&id)
+    /// A node by its id, and what [`store::hasher`] makes of that.
+    #[inline(always)]
+    pub(crate) fn look_up(&self, hash: u64, id: &NodeIdBytes<'_>) -> Option<(Handle, &Node)> {
+        self.by_id.get(hash, |number| {
+            let node = self.nodes.get(Handle(number))?;
+            (*id == node.id).then_some((Handle(number), node))
+        })
     }
 
     pub(crate) fn tagged(&self, tag: u32) -> Option<&Node> {
         if tag == 0 {
             return None;
         }
-        let handle = self.by_tag.get(&tag, |number| {
-            self.nodes.get(Handle(number)).is_some_and(|node| tag_of(node) == tag)
-        })?;
-        self.nodes.get(Handle(handle))
+        self.by_tag.get(store::hasher().hash_one(tag), |number| {
+            let node = self.nodes.get(Handle(number))?;
+            (tag_of(node) == tag).then_some(node)
+        })
     }
 
     pub(crate) fn foreign_id(&self, index: u32) -> Option<&NodeId> {

@@ -4,7 +4,7 @@
 //! changed node by node without being copied. They must not know what a node means.
 
 use std::hash::{BuildHasher, Hash};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -28,6 +28,7 @@ impl Arena {
         self.live
     }
 
+    #[inline]
     pub(crate) fn get(&self, handle: Handle) -> Option<&Node> {
         let index = handle.0 as usize;
         self.chunks.get(index / CHUNK)?.get(index % CHUNK)?.as_ref()
@@ -89,6 +90,13 @@ impl Arena {
     }
 }
 
+/// The one hasher of the process: a key is hashed once, however many indexes it is looked up in. Its seed is random, so that nobody can choose ids
+/// that collide.
+pub(crate) fn hasher() -> DefaultHashBuilder {
+    static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
+    HASHER.clone()
+}
+
 /// Numbers found by a key that the caller keeps elsewhere.
 #[derive(Debug, Clone)]
 pub(crate) struct Index {
@@ -115,25 +123,42 @@ impl Default for Index {
         let empty = Arc::new(HashTable::new());
         Self {
             shards: vec![empty; SHARDS],
-            hasher: DefaultHashBuilder::default(),
+            hasher: hasher(),
         }
     }
 }
 
+/// Shard and kept half of a hash.
+#[inline]
+fn place(hash: u64) -> (usize, u32) {
+    ((hash & 0xff) as usize % SHARDS, (hash >> 32) as u32)
+}
+
 impl Index {
-    /// Shard and kept half of a key's hash.
     fn place<K: Hash + ?Sized>(&self, key: &K) -> (usize, u32) {
-        let hash = self.hasher.hash_one(key);
-        ((hash & 0xff) as usize % SHARDS, (hash >> 32) as u32)
+        place(self.hasher.hash_one(key))
     }
 
-    pub(crate) fn get<K: Hash + ?Sized>(&self, key: &K, is: impl Fn(u32) -> bool) -> Option<u32> {
-        let (shard, hash) = self.place(key);
-        let found = self
-            .shards
-            .get(shard)?
-            .find(Entry::spread(hash), |entry| entry.hash == hash && is(entry.number));
-        found.map(|entry| entry.number)
+    /// What `look` finds at the number of a key; `look` answers none for the number of another one. `hash` is what [`hasher`] makes of the key.
+    #[inline(always)]
+    pub(crate) fn get<T>(&self, hash: u64, look: impl Fn(u32) -> Option<T>) -> Option<T> {
+        let (shard, hash) = place(hash);
+        let table = self.shards.get(shard)?;
+        // The halves of two hashes are hardly ever the same: the first entry that has it is the one.
+        let entry = table.find(Entry::spread(hash), |entry| entry.hash == hash)?;
+        look(entry.number).or_else(|| Self::get_among_equals(table, hash, look))
+    }
+
+    #[cold]
+    fn get_among_equals<T>(table: &HashTable<Entry>, hash: u32, look: impl Fn(u32) -> Option<T>) -> Option<T> {
+        let mut found = None;
+        table.find(Entry::spread(hash), |entry| {
+            entry.hash == hash && {
+                found = look(entry.number);
+                found.is_some()
+            }
+        });
+        found
     }
 
     /// The key must not be there.

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_types::view::{DecodeRef, ReadValueIdRef};
+use backplane_types::view::{DecodeRef, ReadValueIdBytes};
 use backplane_types::{AttributeId, DataValue, Decoder, Encoder, Now, NumericRange, StatusCode, Variant};
 
 use super::read_batch::{ReadBatch, Until};
 use super::{Progress, ServiceContext, check_size, fan_out, no_diagnostics, open_list};
 use crate::attribute;
+use crate::graph::NodeKey;
 use crate::manager::CallContext;
-use crate::model::node::Source;
-use crate::source::encode_part;
+use crate::model::node::{Node, Source};
+use crate::source::{Checked, check_found, encode_part, open_cell};
 use crate::space::{ManagerId, Snapshot};
 use crate::timestamps::Stamps;
 
@@ -25,7 +26,7 @@ pub(super) struct Head {
 pub(super) fn open(decoder: &mut Decoder<'_>, snapshot: &Snapshot, now: Now) -> Result<Head, StatusCode> {
     let max_age = decoder.f64().map_err(StatusCode::from)?;
     let wanted = decoder.u32().map_err(StatusCode::from)?;
-    let count = open_list(decoder, ReadValueIdRef::MIN_SIZE, snapshot.limits.max_nodes_per_read)?;
+    let count = open_list(decoder, ReadValueIdBytes::MIN_SIZE, snapshot.limits.max_nodes_per_read)?;
     if max_age.is_nan() || max_age < 0.0 {
         return Err(StatusCode::BAD_MAX_AGE_INVALID);
     }
@@ -51,14 +52,20 @@ pub fn read(
     let head = open(&mut decoder, snapshot, cx.now)?;
     out.i32(i32::try_from(head.count).unwrap_or(i32::MAX));
     for _ in 0..head.count {
-        let operation = ReadValueIdRef::decode_ref(&mut decoder).map_err(StatusCode::from)?;
-        match one(snapshot, cx, &operation, head.stamps, out) {
-            Ok(Answer::Written) => {}
-            Ok(Answer::OnDemand) => {
+        // Nearly all operations are for the whole Value of a node with a string id, whose value is in a cell that everybody may read.
+        let usual = ReadValueIdBytes::usual(&mut decoder);
+        let found = usual.as_ref().and_then(|id| snapshot.graph.look_up(id));
+        if let Some(cell) = found.and_then(|(_, node)| open_cell(node)) {
+            cell.encode(out, head.stamps);
+        } else {
+            let operation = match usual {
+                Some(id) => ReadValueIdBytes::whole_value(id),
+                None => ReadValueIdBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?,
+            };
+            if let Answer::OnDemand = unusual(snapshot, cx, &operation, found, head.stamps, out)? {
                 out.truncate(start);
                 return Ok(Progress::MustWait);
             }
-            Err(status) => refuse(status, &operation, head.stamps, out),
         }
         check_size(out, start, cx)?;
     }
@@ -66,7 +73,38 @@ pub fn read(
     Ok(Progress::Done)
 }
 
-pub(super) fn refuse(status: StatusCode, operation: &ReadValueIdRef<'_>, stamps: Stamps, out: &mut Encoder<'_>) {
+/// Answers an operation of any kind. `found`: its node, as far as it was looked up.
+#[inline(never)]
+pub(super) fn unusual(
+    snapshot: &Snapshot,
+    cx: &ServiceContext<'_>,
+    operation: &ReadValueIdBytes<'_>,
+    found: Option<(NodeKey, &Node)>,
+    stamps: Stamps,
+    out: &mut Encoder<'_>,
+) -> Result<Answer, StatusCode> {
+    let found = found.or_else(|| snapshot.graph.look_up(&operation.node_id));
+    match one(snapshot, cx, operation, found, stamps, out) {
+        Ok(answer) => Ok(answer),
+        Err(status) => {
+            refuse(status, operation, stamps, out)?;
+            Ok(Answer::Written)
+        }
+    }
+}
+
+/// Answers an operation with a status alone.
+///
+/// # Errors
+/// `BadDecodingError` when the node is unknown because its id is no id at all: that is the whole message's fault.
+#[cold]
+pub(super) fn refuse(
+    status: StatusCode,
+    operation: &ReadValueIdBytes<'_>,
+    stamps: Stamps,
+    out: &mut Encoder<'_>,
+) -> Result<(), StatusCode> {
+    operation.node_id.check().map_err(StatusCode::from)?;
     let is_value = operation.attribute_id == AttributeId::VALUE;
     let head = if is_value {
         stamps.refused(status)
@@ -74,6 +112,7 @@ pub(super) fn refuse(status: StatusCode, operation: &ReadValueIdRef<'_>, stamps:
         stamps.plain(status)
     };
     out.data_value::<Variant>(&head, None);
+    Ok(())
 }
 
 /// What became of one operation.
@@ -83,7 +122,7 @@ pub(super) enum Answer {
 }
 
 /// The index range of an operation; none for a null or empty one.
-pub(super) fn range_of(operation: &ReadValueIdRef<'_>) -> Result<Option<NumericRange>, StatusCode> {
+pub(super) fn range_of(operation: &ReadValueIdBytes<'_>) -> Result<Option<NumericRange>, StatusCode> {
     match operation.index_range.text() {
         "" => Ok(None),
         text => NumericRange::parse(text),
@@ -91,15 +130,36 @@ pub(super) fn range_of(operation: &ReadValueIdRef<'_>) -> Result<Option<NumericR
 }
 
 /// Answers one operation, if that needs no manager. Allocates nothing for scalars that the host keeps.
-pub(super) fn one(
+fn one(
     snapshot: &Snapshot,
     cx: &ServiceContext<'_>,
-    operation: &ReadValueIdRef<'_>,
+    operation: &ReadValueIdBytes<'_>,
+    found: Option<(NodeKey, &Node)>,
     stamps: Stamps,
     out: &mut Encoder<'_>,
 ) -> Result<Answer, StatusCode> {
     let attribute = operation.attribute_id;
-    let found = snapshot.check_read(cx.call, operation.node_id, attribute, operation.data_encoding)?;
+    let found = check_found(cx.call, found, attribute, operation.data_encoding)?;
+    if let Some(variable) = found.variable
+        && let Source::Cell(cell) = &variable.source
+        && operation.index_range.is_empty()
+    {
+        cell.encode(out, stamps);
+        return Ok(Answer::Written);
+    }
+    other(snapshot, cx, operation, &found, stamps, out)
+}
+
+/// Answers an operation that passed the checks and is not for the whole value of a cell.
+fn other(
+    snapshot: &Snapshot,
+    cx: &ServiceContext<'_>,
+    operation: &ReadValueIdBytes<'_>,
+    found: &Checked<'_>,
+    stamps: Stamps,
+    out: &mut Encoder<'_>,
+) -> Result<Answer, StatusCode> {
+    let attribute = operation.attribute_id;
     let range = range_of(operation)?;
     let Some(variable) = found.variable else {
         let value = attribute::read(&snapshot.graph, found.key, found.node, attribute, cx.call)?;
@@ -114,7 +174,6 @@ pub(super) fn one(
         return Ok(Answer::Written);
     };
     match &variable.source {
-        Source::Cell(cell) if range.is_none() => cell.encode(out, stamps),
         Source::Cell(cell) => cell.inspect(|value, head| encode_part(value, head, range.as_ref(), stamps, out)),
         Source::Static(value) => encode_part(&value.value, &value.head(), range.as_ref(), stamps, out),
         Source::Live(live) => {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use backplane_types::view::{DecodeRef, ReadValueIdRef};
+use backplane_types::view::{DecodeRef, ReadValueIdBytes};
 use backplane_types::{DataValue, DateTime, DecodeLimits, Decoder, Encoder, Now, NumericRange, StatusCode};
 
 use super::read::{self, Answer, check_reader, range_of, refuse};
@@ -180,7 +180,7 @@ impl ReadBatch {
         let class = class_of(head.max_age);
         let mut is_plain = true;
         for number in 0..head.count {
-            let operation = ReadValueIdRef::decode_ref(&mut decoder).map_err(StatusCode::from)?;
+            let operation = ReadValueIdBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?;
             match question(&self.snapshot, &self.call, &operation) {
                 Some((slot, handle, tag)) => {
                     let (group, index) = self.place(slot, class, handle, tag);
@@ -191,7 +191,10 @@ impl ReadBatch {
                     });
                     is_plain &= operation.index_range.is_empty();
                 }
-                None => is_plain = false,
+                None => {
+                    operation.node_id.check().map_err(StatusCode::from)?;
+                    is_plain = false;
+                }
             }
         }
         Ok((head, is_plain))
@@ -295,8 +298,13 @@ impl ReadBatch {
 }
 
 /// Slot, handle and tag of an operation that a manager must be asked for; none for every other one.
-fn question(snapshot: &Snapshot, call: &CallContext, operation: &ReadValueIdRef<'_>) -> Option<(u32, Handle, u32)> {
-    let found = snapshot.check_read(call, operation.node_id, operation.attribute_id, operation.data_encoding);
+fn question(snapshot: &Snapshot, call: &CallContext, operation: &ReadValueIdBytes<'_>) -> Option<(u32, Handle, u32)> {
+    let found = snapshot.check_read(
+        call,
+        &operation.node_id,
+        operation.attribute_id,
+        operation.data_encoding,
+    );
     let found = found.ok()?;
     let variable = found.variable?;
     if !matches!(variable.source, Source::OnDemand) {
@@ -440,17 +448,16 @@ impl Asking<'_> {
         let head = read::open(&mut decoder, snapshot, cx.now)?;
         let mut questions = questions.iter().peekable();
         for number in 0..head.count {
-            let operation = ReadValueIdRef::decode_ref(&mut decoder).map_err(StatusCode::from)?;
+            let operation = ReadValueIdBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?;
             match questions.next_if(|question| question.operation as usize == number) {
                 Some(question) => {
                     let range = range_of(&operation)?;
                     self.answer_one(*question, range.as_ref(), head.stamps, out);
                 }
-                None => match read::one(snapshot, cx, &operation, head.stamps, out) {
-                    Ok(Answer::Written) => {}
+                None => match read::unusual(snapshot, cx, &operation, None, head.stamps, out)? {
+                    Answer::Written => {}
                     // Its manager has become a reader since the Read was taken in.
-                    Ok(Answer::OnDemand) => refuse(StatusCode::BAD_NOT_READABLE, &operation, head.stamps, out),
-                    Err(status) => refuse(status, &operation, head.stamps, out),
+                    Answer::OnDemand => refuse(StatusCode::BAD_NOT_READABLE, &operation, head.stamps, out)?,
                 },
             }
             check_size(out, start, cx)?;

@@ -156,6 +156,17 @@ fn refuses_as_a_whole() {
 }
 
 #[test]
+fn an_id_that_is_no_text_is_the_message_s_fault() {
+    let world = world();
+    let operations = ["Speed", "Swxyz"].map(|id| read_value(&node(id), AttributeId::VALUE, ""));
+    let mut body = read_body(0.0, 2, &operations);
+    assert_eq!(world.read_all(&body).unwrap().len(), 2);
+    let place = body.windows(5).position(|window| window == b"Swxyz").unwrap();
+    body[place + 1] = 0xff;
+    assert_eq!(world.read_all(&body), Err(StatusCode::BAD_DECODING_ERROR));
+}
+
+#[test]
 fn counts_operations_exactly() {
     let limits = Limits {
         max_nodes_per_read: 3,

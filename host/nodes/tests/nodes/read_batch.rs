@@ -328,6 +328,13 @@ fn what_is_wrong_with_one_read_is_no_other_s_affair() {
     for end in 0..good.len() {
         assert!(batch.push(&good[..end], until(99), ROOM).is_err(), "cut at {end}");
     }
+    let mut no_text = body(&["A2", "Wxyz"]);
+    let place = no_text.windows(4).position(|window| window == b"Wxyz").unwrap();
+    no_text[place] = 0xff;
+    assert_eq!(
+        batch.push(&no_text, until(99), ROOM),
+        Err(StatusCode::BAD_DECODING_ERROR)
+    );
     let one = values_of(&["A4"]);
     let mut refused = |age, times, operations: &[ReadValueId]| {
         batch

@@ -87,12 +87,14 @@ impl BuiltInType {
     ];
 
     /// The type with an id from 1 to 25.
+    #[inline]
     #[must_use]
     pub fn from_id(id: u8) -> Option<Self> {
         Self::ALL.get(usize::from(id).checked_sub(1)?).copied()
     }
 
     /// The id.
+    #[inline]
     #[must_use]
     pub const fn id(self) -> u8 {
         self as u8
@@ -105,6 +107,7 @@ impl BuiltInType {
     }
 
     /// Bytes of one value if every value takes the same.
+    #[inline]
     #[must_use]
     pub const fn fixed_size(self) -> Option<usize> {
         match self {

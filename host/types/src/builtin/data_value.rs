@@ -2,7 +2,7 @@
 
 use crate::codec::{BinaryDecode, BinaryEncode, DecodeError, Decoder, Encoder};
 
-use super::{DateTime, StatusCode, Variant};
+use super::{BuiltInType, DateTime, StatusCode, Variant};
 
 /// A value with its status and timestamps. A missing status is Good.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -93,6 +93,57 @@ impl Encoder<'_> {
                 self.u16(picoseconds.min(MAX_PICOSECONDS));
             }
         }
+    }
+}
+
+/// Bytes of one value of each built-in type by its id, 8 where they differ or are more.
+const SCALAR_SIZES: [u8; 32] = {
+    let mut sizes = [8; 32];
+    let mut index = 0;
+    while index < BuiltInType::ALL.len() {
+        let built_in_type = BuiltInType::ALL[index];
+        sizes[built_in_type.id() as usize] = match built_in_type.fixed_size() {
+            Some(size @ 0..8) => size as u8,
+            _ => 8,
+        };
+        index += 1;
+    }
+    sizes
+};
+
+/// Bytes of the longest DataValue that [`Encoder::scalar_data_value`] writes (26), rounded up to what is copied at once.
+const SCALAR_ROOM: usize = 32;
+
+impl Encoder<'_> {
+    /// Appends a Good DataValue without picoseconds whose value is a scalar of at most 8 bytes, in the form of [`Variant::to_bits`]. Times are
+    /// [ticks](DateTime::ticks); 0 is none.
+    ///
+    /// What [`Encoder::data_value`] writes, but put together first and appended at once.
+    #[inline]
+    pub fn scalar_data_value(&mut self, built_in_type: BuiltInType, bits: u64, source: i64, server: i64) {
+        let mut bytes = [0u8; SCALAR_ROOM];
+        let mut put = |at: usize, word: u64| {
+            if let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+                *place = word.to_le_bytes();
+            }
+        };
+        let id = built_in_type.id();
+        put(2, bits);
+        let mut present = mask::VALUE;
+        let mut end = 2 + SCALAR_SIZES.get(usize::from(id)).map_or(8, |size| usize::from(*size));
+        if source != 0 {
+            present |= mask::SOURCE_TIMESTAMP;
+            put(end, source.cast_unsigned());
+            end += 8;
+        }
+        if server != 0 {
+            present |= mask::SERVER_TIMESTAMP;
+            put(end, server.cast_unsigned());
+            end += 8;
+        }
+        bytes[0] = present;
+        bytes[1] = id;
+        self.front(&bytes, end);
     }
 }
 

@@ -1,13 +1,14 @@
 //! NodeIdRef: a NodeId that borrows its identifier from a message, so that a node can be looked up without allocating.
 //!
-//! Owns the binary form and the hash of node ids; [`NodeId`] uses both, so the two hash and compare alike.
+//! Owns how node ids are written; [`NodeId`] uses it. Reading and hashing are [`NodeIdBytes`]'s, so that all three hash and compare alike.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::codec::{BinaryEncode, DecodeError, Decoder, Encoder};
 
-use super::{ByteString, Guid, Identifier, NodeId, UaString};
+use super::node_id_bytes::{BYTE_STRING, FOUR_BYTE, GUID, NUMERIC, STRING, TWO_BYTE};
+use super::{ByteString, Guid, Identifier, NodeId, NodeIdBytes, UaString};
 
 /// The identifier of a [`NodeIdRef`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +31,6 @@ pub struct NodeIdRef<'a> {
     /// What is unique within the namespace.
     pub identifier: IdentifierRef<'a>,
 }
-
-const TWO_BYTE: u8 = 0x00;
-const FOUR_BYTE: u8 = 0x01;
-const NUMERIC: u8 = 0x02;
-const STRING: u8 = 0x03;
-const GUID: u8 = 0x04;
-const BYTE_STRING: u8 = 0x05;
 
 impl<'a> NodeIdRef<'a> {
     /// The null id, `i=0`.
@@ -112,30 +106,7 @@ impl<'a> NodeIdRef<'a> {
     /// Reads what follows the first byte of a NodeId.
     #[inline]
     pub(crate) fn decode_form(form: u8, d: &mut Decoder<'a>) -> Result<Self, DecodeError> {
-        Ok(match form {
-            TWO_BYTE => Self::numeric(0, u32::from(d.u8()?)),
-            FOUR_BYTE => {
-                let namespace = u16::from(d.u8()?);
-                Self::numeric(namespace, u32::from(d.u16()?))
-            }
-            NUMERIC => {
-                let namespace = d.u16()?;
-                Self::numeric(namespace, d.u32()?)
-            }
-            STRING => Self {
-                namespace: d.u16()?,
-                identifier: IdentifierRef::String(d.string()?),
-            },
-            GUID => Self {
-                namespace: d.u16()?,
-                identifier: IdentifierRef::Guid(d.array().map(Guid)?),
-            },
-            BYTE_STRING => Self {
-                namespace: d.u16()?,
-                identifier: IdentifierRef::Opaque(d.byte_string()?),
-            },
-            _ => return Err(DecodeError::Malformed("node id form")),
-        })
+        NodeIdBytes::decode_form(form, d)?.check()
     }
 
     /// Writes the smallest form, with `flags` added to its first byte.
@@ -178,39 +149,21 @@ impl<'a> NodeIdRef<'a> {
 impl Hash for NodeIdRef<'_> {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // One word for numeric ids: kind, namespace, number. Nodes are looked up once per operation.
-        let head = |kind: u64, number: u32| (kind << 48) | (u64::from(self.namespace) << 32) | u64::from(number);
-        match self.identifier {
-            IdentifierRef::Numeric(number) => state.write_u64(head(0, number)),
-            IdentifierRef::String(text) => {
-                state.write_u64(head(1, u32::from(text.is_none())));
-                state.write(text.unwrap_or("").as_bytes());
-                state.write_u8(0xFF);
-            }
-            IdentifierRef::Guid(guid) => {
-                state.write_u64(head(2, 0));
-                state.write(&guid.0);
-            }
-            IdentifierRef::Opaque(bytes) => {
-                state.write_u64(head(3, u32::from(bytes.is_none())));
-                state.write(bytes.unwrap_or(&[]));
-                state.write_u8(0xFF);
-            }
-        }
+        NodeIdBytes::from(self).hash(state);
     }
 }
 
 impl PartialEq<NodeId> for NodeIdRef<'_> {
     #[inline]
     fn eq(&self, other: &NodeId) -> bool {
-        *self == other.as_node_id_ref()
+        NodeIdBytes::from(self) == *other
     }
 }
 
 impl PartialEq<NodeIdRef<'_>> for NodeId {
     #[inline]
     fn eq(&self, other: &NodeIdRef<'_>) -> bool {
-        self.as_node_id_ref() == *other
+        other == self
     }
 }
 

@@ -262,6 +262,30 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Reads a String in place that is not checked to be UTF-8; `None` is the null string.
+    #[inline]
+    pub(crate) fn unchecked_string(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
+        self.counted(self.limits.max_string_length, "string length")
+    }
+
+    /// Passes over `bytes` if they are what comes next.
+    #[inline]
+    pub(crate) fn skip_if<const N: usize>(&mut self, bytes: &[u8; N]) -> bool {
+        match self.rest.split_first_chunk::<N>() {
+            Some((head, rest)) if head == bytes => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Goes back to where [`rest`](Self::rest) was `before`.
+    #[inline]
+    pub(crate) fn back_to(&mut self, before: &'a [u8]) {
+        self.rest = before;
+    }
+
     /// Runs `read` one nesting level deeper.
     ///
     /// # Errors

@@ -63,6 +63,14 @@ impl<'a> Encoder<'a> {
         self.out.extend_from_slice(bytes);
     }
 
+    /// Appends the first `count` of a few bytes: the copy has a fixed size, which makes it cheap.
+    #[inline]
+    pub(crate) fn front<const N: usize>(&mut self, bytes: &[u8; N], count: usize) {
+        let end = self.out.len().saturating_add(count);
+        self.out.extend_from_slice(bytes);
+        self.out.truncate(end);
+    }
+
     /// Appends one byte.
     #[inline]
     pub fn u8(&mut self, value: u8) {

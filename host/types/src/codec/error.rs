@@ -27,6 +27,7 @@ pub enum DecodeError {
 
 impl DecodeError {
     /// The status code to send: `BadEncodingLimitsExceeded` for limits and depth, otherwise `BadDecodingError`.
+    #[inline]
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self {
@@ -37,6 +38,7 @@ impl DecodeError {
 }
 
 impl From<DecodeError> for StatusCode {
+    #[inline]
     fn from(error: DecodeError) -> Self {
         error.status()
     }

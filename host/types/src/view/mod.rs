@@ -13,9 +13,9 @@ mod values;
 pub use list::{DecodeRef, ListView, ListViewIter};
 pub use requests::{
     BrowseDescriptionRef, BrowseNextView, BrowsePathRef, BrowseView, CallMethodRequestRef, CallView, NodeIdsView,
-    PublishView, ReadValueIdRef, ReadView, RelativePathElementRef, RequestHeaderRef, RequestPeek, TranslateView,
-    WriteValueRef, WriteView,
+    PublishView, ReadValueIdBytes, ReadValueIdRef, ReadView, RelativePathElementRef, RequestHeaderRef, RequestPeek,
+    TranslateView, WriteValueRef, WriteView,
 };
 pub use values::{DataValueRef, ExtensionObjectRef, QualifiedNameRef, StrRef, VariantRef};
 
-pub use crate::builtin::{IdentifierRef, NodeIdRef};
+pub use crate::builtin::{IdentifierRef, NodeIdBytes, NodeIdRef};

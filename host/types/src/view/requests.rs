@@ -1,6 +1,6 @@
 //! Borrowed forms of the requests of the fast path (Part 4, 5.9 to 5.14), field by field in the order of the wire.
 
-use crate::builtin::{DateTime, NodeIdRef};
+use crate::builtin::{DateTime, NodeIdBytes, NodeIdRef};
 use crate::codec::{BinaryDecode, DecodeError, DecodeLimits, Decoder};
 use crate::{AttributeId, BrowseDirection, RequestHeader, SubscriptionAcknowledgement, TimestampsToReturn};
 
@@ -120,6 +120,66 @@ borrowed! {
         index_range: StrRef<'a> = StrRef::decode_ref,
         /// The encoding wanted for structures.
         data_encoding: QualifiedNameRef<'a> = QualifiedNameRef::decode_ref,
+    }
+}
+
+/// The attribute Value, a null index range and a null data encoding: how nearly all operations end.
+const WHOLE_VALUE: [u8; 14] = [13, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff];
+
+/// One attribute to read, as [`ReadValueIdRef`], with the text of the NodeId unchecked: the form in which a server looks nodes up.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadValueIdBytes<'a> {
+    /// The node. When there is none such, [`NodeIdBytes::check`] tells whether the message is to blame.
+    pub node_id: NodeIdBytes<'a>,
+    /// The attribute.
+    pub attribute_id: AttributeId,
+    /// A [`NumericRange`](crate::NumericRange), or null or empty.
+    pub index_range: StrRef<'a>,
+    /// The encoding wanted for structures.
+    pub data_encoding: QualifiedNameRef<'a>,
+}
+
+impl<'a> ReadValueIdBytes<'a> {
+    /// The operation that reads the whole Value of a node.
+    #[inline]
+    #[must_use]
+    pub fn whole_value(node_id: NodeIdBytes<'a>) -> Self {
+        Self {
+            node_id,
+            attribute_id: AttributeId::VALUE,
+            index_range: StrRef(None),
+            data_encoding: QualifiedNameRef::default(),
+        }
+    }
+
+    /// Takes the usual operation, [whole Value](Self::whole_value) by string id, if that is what comes next; otherwise nothing is taken, and
+    /// [`decode_ref`](DecodeRef::decode_ref) tells what it is.
+    #[inline]
+    pub fn usual(d: &mut Decoder<'a>) -> Option<NodeIdBytes<'a>> {
+        let before = d.rest();
+        match NodeIdBytes::decode_string(d) {
+            Some(id) if d.skip_if(&WHOLE_VALUE) => Some(id),
+            _ => {
+                d.back_to(before);
+                None
+            }
+        }
+    }
+}
+
+impl<'a> DecodeRef<'a> for ReadValueIdBytes<'a> {
+    const MIN_SIZE: usize = ReadValueIdRef::MIN_SIZE;
+
+    #[inline]
+    fn decode_ref(d: &mut Decoder<'a>) -> Result<Self, DecodeError> {
+        let node_id = NodeIdBytes::decode(d)?;
+        let attribute_id = AttributeId::decode(d)?;
+        Ok(Self {
+            node_id,
+            attribute_id,
+            index_range: StrRef::decode_ref(d)?,
+            data_encoding: QualifiedNameRef::decode_ref(d)?,
+        })
     }
 }
 
