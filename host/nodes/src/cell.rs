@@ -46,6 +46,7 @@ pub struct ValueCell {
     bits: AtomicU64,
     source: AtomicI64,
     server: AtomicI64,
+    /// Set if and only if the kind is large.
     large: ArcSwapOption<Large>,
 }
 
@@ -336,12 +337,13 @@ impl ValueCell {
 
     /// Stores everything and makes the sequence even again. `sequence` is what [`begin`](Self::begin) answered.
     fn store(&self, sequence: u64, packed: Packed) {
+        let was_large = kind_of(self.head.load(Ordering::Relaxed)) == KIND_LARGE;
         self.head.store(packed.head, Ordering::Relaxed);
         self.bits.store(packed.bits, Ordering::Relaxed);
         self.source.store(packed.source, Ordering::Relaxed);
         self.server.store(packed.server, Ordering::Relaxed);
         // The old value is dropped after the sequence is even: freeing it may take a while.
-        let replaces = packed.large.is_some() || self.large.load().is_some();
+        let replaces = packed.large.is_some() || was_large;
         let old = if replaces { self.large.swap(packed.large) } else { None };
         self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
         drop(old);

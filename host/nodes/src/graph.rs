@@ -155,6 +155,11 @@ impl Graph {
         Some((NodeKey { slot, handle }, node))
     }
 
+    /// The parts that have nodes in a namespace.
+    pub(crate) fn slots(&self, namespace: u16) -> &[u32] {
+        self.routes.get(usize::from(namespace)).map_or(&[], Vec::as_slice)
+    }
+
     pub(crate) fn find(&self, id: &NodeId) -> Option<NodeKey> {
         self.look_up(&id.into()).map(|(key, _)| key)
     }

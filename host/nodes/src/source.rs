@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use backplane_types::view::{NodeIdBytes, QualifiedNameRef};
 use backplane_types::{
-    AttributeId, DataValue, DataValueHead, Encoder, NodeId, Now, NumericRange, QualifiedName, StatusCode, Variant,
+    AttributeId, DataValue, DataValueHead, DateTime, Encoder, NodeId, Now, NumericRange, QualifiedName, StatusCode,
+    Variant,
 };
 
 use crate::attribute;
@@ -325,6 +326,15 @@ pub(crate) fn encode_part(
     stamps: Stamps,
     out: &mut Encoder<'_>,
 ) {
+    if range.is_none()
+        && head.status == StatusCode::GOOD
+        && head.source_picoseconds.is_none()
+        && let Some((kind, bits)) = value.to_bits()
+    {
+        let source = head.source_timestamp.map_or(0, DateTime::ticks);
+        out.scalar_data_value(kind, bits, stamps.shown_source(source), stamps.shown_now());
+        return;
+    }
     let shown = stamps.head(head);
     if head.status.is_bad() || value.is_empty() {
         out.data_value::<Variant>(&shown, None);

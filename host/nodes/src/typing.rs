@@ -90,6 +90,9 @@ pub fn dimensions_of(value: &Variant) -> u32 {
 /// # Errors
 /// `BadTypeMismatch` for a wrong type or rank, `BadOutOfRange` for more elements than ArrayDimensions allow.
 pub fn fit(value: Variant, rule: TypeRule, rank: i32, dimensions: &[u32]) -> Result<Variant, StatusCode> {
+    if is_declared_scalar(&value, rule, rank) {
+        return Ok(value);
+    }
     let value = adapt_bytes(value, rule, rank);
     let Some(built_in) = value.built_in_type() else {
         return if rule == TypeRule::ANY {
@@ -105,6 +108,12 @@ pub fn fit(value: Variant, rule: TypeRule, rank: i32, dimensions: &[u32]) -> Res
         lengths_fit(array, dimensions)?;
     }
     Ok(value)
+}
+
+/// Whether a value is a scalar of exactly the declared type, which nearly all are. False for what has to be looked at more closely.
+#[inline]
+pub(crate) fn is_declared_scalar(value: &Variant, rule: TypeRule, rank: i32) -> bool {
+    rank_fits(rank, 0) && value.to_bits().is_some_and(|(kind, _)| rule == TypeRule(kind.id()))
 }
 
 /// An array of Variant may stand for an array of an abstract type, if every element fits.

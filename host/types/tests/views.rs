@@ -8,7 +8,7 @@ use allocation_counter::measure;
 use backplane_types::service::RequestKind;
 use backplane_types::view::{
     BrowseNextView, BrowseView, CallView, DecodeRef, IdentifierRef, ListView, NodeIdBytes, NodeIdsView, PublishView,
-    ReadValueIdBytes, ReadValueIdRef, ReadView, RequestPeek, TranslateView, WriteView,
+    ReadValueIdBytes, ReadValueIdRef, ReadView, RequestPeek, TranslateView, WriteValueBytes, WriteValueRef, WriteView,
 };
 use backplane_types::{
     AttributeId, BinaryDecode, BinaryEncode, BrowseDescription, BrowseDirection, BrowseNextRequest, BrowsePath,
@@ -318,6 +318,33 @@ proptest! {
             prop_assert_eq!(borrowed.to_string(), id.to_string());
         }
         prop_assert_eq!(map.contains_key(&other.as_node_id_ref()), ids.contains(&other));
+    }
+
+    /// The same for writes; and what passes the check is what can be decoded.
+    #[test]
+    fn writes_are_the_same_unchecked(
+        node_id in common::node_id(),
+        index_range in prop_oneof![Just(UaString::NULL), common::text()],
+        value in common::data_value(),
+        flaw in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+    ) {
+        let mut bytes = encode(&WriteValue { node_id, attribute_id: 13, index_range, value });
+        if let Some((place, value)) = flaw {
+            let place = place.index(bytes.len());
+            bytes[place] = value;
+        }
+        let mut decoder = Decoder::new(&bytes, LIMITS);
+        let wanted = WriteValueRef::decode_ref(&mut decoder);
+        let mut checker = Decoder::new(&bytes, LIMITS);
+        let checked = WriteValueBytes::check(&mut checker).and_then(|(id, attribute)| Ok((id.check()?, attribute)));
+        prop_assert_eq!(&checked, &wanted.as_ref().map(|wanted| (wanted.node_id, wanted.attribute_id)).map_err(|error| *error));
+        if let Ok(wanted) = wanted {
+            prop_assert_eq!(checker.position(), decoder.position());
+            let found = WriteValueBytes::decode_ref(&mut Decoder::new(&bytes, LIMITS)).unwrap();
+            prop_assert_eq!(found.node_id.check(), Ok(wanted.node_id));
+            prop_assert_eq!((found.attribute_id, found.index_range), (wanted.attribute_id, wanted.index_range));
+            prop_assert!(found.value.to_owned().unwrap().is_same(&wanted.value.to_owned().unwrap()));
+        }
     }
 
     /// However an operation is read, and whatever is wrong with it, the same comes out of it.

@@ -100,6 +100,9 @@ fn check(attached: &Attached, tag: u32, variable: Option<&Variable>, value: &mut
         *value = without_value(StatusCode::BAD_NODE_ID_UNKNOWN, now);
         return;
     };
+    if typing::is_declared_scalar(&value.value, variable.rule, variable.rank) {
+        return;
+    }
     let answered = std::mem::take(&mut value.value);
     match typing::fit(answered, variable.rule, variable.rank, variable.dimensions()) {
         Ok(fitting) => value.value = fitting,

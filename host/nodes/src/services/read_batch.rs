@@ -28,6 +28,9 @@ pub const MAX_BATCHED_TAGS: usize = 16_384;
 /// Tags in one call of a manager; more are asked for in further calls.
 pub const MAX_TAGS_PER_CALL: usize = 4_096;
 
+/// Reads and tags for which there is room from the start.
+const USUAL_READS: usize = 16;
+
 /// The deadline of a Read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Until {
@@ -108,8 +111,8 @@ impl ReadBatch {
             call,
             now,
             decode,
-            reads: Vec::new(),
-            questions: Vec::new(),
+            reads: Vec::with_capacity(USUAL_READS),
+            questions: Vec::with_capacity(USUAL_READS),
             groups: Vec::new(),
             bodies: Vec::new(),
         }
@@ -180,7 +183,10 @@ impl ReadBatch {
         let class = class_of(head.max_age);
         let mut is_plain = true;
         for number in 0..head.count {
-            let operation = ReadValueIdBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?;
+            let operation = match ReadValueIdBytes::usual(&mut decoder) {
+                Some(id) => ReadValueIdBytes::whole_value(id),
+                None => ReadValueIdBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?,
+            };
             match question(&self.snapshot, &self.call, &operation) {
                 Some((slot, handle, tag)) => {
                     let (group, index) = self.place(slot, class, handle, tag);
@@ -212,9 +218,9 @@ impl ReadBatch {
                     deadline: Duration::ZERO,
                     ..self.call.clone()
                 },
-                tags: Vec::new(),
-                handles: Vec::new(),
-                reads: Vec::new(),
+                tags: Vec::with_capacity(USUAL_READS),
+                handles: Vec::with_capacity(USUAL_READS),
+                reads: Vec::with_capacity(USUAL_READS),
             });
             self.groups.len() - 1
         });

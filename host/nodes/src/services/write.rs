@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use backplane_types::view::{WriteValueRef, WriteView};
-use backplane_types::{AttributeId, BuiltInType, DataValue, Encoder, NumericRange, StatusCode, Variant};
+use backplane_types::view::{DecodeRef, NodeIdBytes, WriteValueBytes};
+use backplane_types::{AttributeId, BuiltInType, DataValue, Decoder, Encoder, NumericRange, StatusCode, Variant};
 
-use super::{Progress, ServiceContext, check_count, fan_out, no_diagnostics};
+use super::{Progress, ServiceContext, fan_out, no_diagnostics, open_list};
 use crate::cell::ValueCell;
 use crate::graph::NodeKey;
 use crate::manager::{BoxFuture, Fault, WriteOperation, Writes};
@@ -43,38 +43,79 @@ pub fn write(
     body: &[u8],
     out: &mut Encoder<'_>,
 ) -> Result<Progress, StatusCode> {
-    let view = WriteView::parse(body, cx.decode).map_err(StatusCode::from)?;
-    check_count(view.nodes_to_write.len(), snapshot.limits.max_nodes_per_write)?;
-    for operation in view.operations() {
-        let operation = operation.map_err(StatusCode::from)?;
-        if find(snapshot, cx, &operation).is_ok_and(|target| target.how == Writes::ToManager) {
-            return Ok(Progress::MustWait);
-        }
+    let (mut decoder, count) = open(snapshot, cx, body)?;
+    if check_all(snapshot, cx, decoder.clone(), count)? {
+        return Ok(Progress::MustWait);
     }
-    out.i32(i32::try_from(view.nodes_to_write.len()).unwrap_or(i32::MAX));
-    for operation in view.operations() {
-        let operation = operation.map_err(StatusCode::from)?;
-        let status = find(snapshot, cx, &operation).and_then(|target| to_cell(snapshot, cx, &target, &operation));
+    out.i32(i32::try_from(count).unwrap_or(i32::MAX));
+    for _ in 0..count {
+        let operation = WriteValueBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?;
+        let target = find(snapshot, cx, &operation.node_id, operation.attribute_id);
+        let status = target.and_then(|target| to_cell(snapshot, cx, &target, &operation));
         out.u32(status.err().unwrap_or(StatusCode::GOOD).0);
     }
     no_diagnostics(out);
     Ok(Progress::Done)
 }
 
+/// A decoder at the first operation, and how many there are.
+fn open<'a>(snapshot: &Snapshot, cx: &ServiceContext<'_>, body: &'a [u8]) -> Result<(Decoder<'a>, usize), StatusCode> {
+    let mut decoder = Decoder::new(body, cx.decode);
+    let count = open_list(
+        &mut decoder,
+        WriteValueBytes::MIN_SIZE,
+        snapshot.limits.max_nodes_per_write,
+    )?;
+    Ok((decoder, count))
+}
+
+/// Checks all operations before the first one is done. Answers whether a manager must be asked, as soon as that is known: the rest is then unchecked.
+fn check_all(
+    snapshot: &Snapshot,
+    cx: &ServiceContext<'_>,
+    mut decoder: Decoder<'_>,
+    count: usize,
+) -> Result<bool, StatusCode> {
+    // Whether the managers of a namespace want to be asked; operations next to each other are mostly in the same one.
+    let mut asks = None;
+    for _ in 0..count {
+        let (node_id, attribute) = WriteValueBytes::check(&mut decoder).map_err(StatusCode::from)?;
+        let namespace = node_id.namespace();
+        let asked = match asks {
+            Some((known, asked)) if known == namespace => asked,
+            _ => asks_managers(snapshot, namespace),
+        };
+        asks = Some((namespace, asked));
+        if asked && find(snapshot, cx, &node_id, attribute).is_ok_and(|target| target.how == Writes::ToManager) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether writes to some node of a namespace go to its manager.
+fn asks_managers(snapshot: &Snapshot, namespace: u16) -> bool {
+    let managers = snapshot
+        .graph
+        .slots(namespace)
+        .iter()
+        .filter_map(|slot| snapshot.attached_at(*slot));
+    managers
+        .into_iter()
+        .any(|attached| attached.manager.facets().writes == Writes::ToManager)
+}
+
 /// Finds the variable of an operation, and checks everything but the value.
 fn find<'s>(
     snapshot: &'s Snapshot,
     cx: &ServiceContext<'_>,
-    operation: &WriteValueRef<'_>,
+    node_id: &NodeIdBytes<'_>,
+    attribute: AttributeId,
 ) -> Result<Target<'s>, StatusCode> {
-    let key = snapshot
-        .graph
-        .find_ref(operation.node_id)
-        .ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
-    let node = snapshot.node(key).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
+    let (key, node) = snapshot.graph.look_up(node_id).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
     let variable = match node.variable() {
-        Some(variable) if operation.attribute_id == AttributeId::VALUE => variable,
-        _ => return Err(not_writable(snapshot, cx, key, node, operation.attribute_id)),
+        Some(variable) if attribute == AttributeId::VALUE => variable,
+        _ => return Err(not_writable(snapshot, cx, key, node, attribute)),
     };
     if variable.access & CURRENT_WRITE == 0 {
         return Err(StatusCode::BAD_NOT_WRITABLE);
@@ -124,13 +165,16 @@ struct Accepted {
     value: DataValue,
 }
 
-fn accept(snapshot: &Snapshot, target: &Target<'_>, operation: &WriteValueRef<'_>) -> Result<Accepted, StatusCode> {
+fn accept(snapshot: &Snapshot, target: &Target<'_>, operation: &WriteValueBytes<'_>) -> Result<Accepted, StatusCode> {
     let variable = target.variable;
     let head = &operation.value.head;
     if head.server_timestamp.is_some() || (head.status != StatusCode::GOOD && variable.access & STATUS_WRITE == 0) {
         return Err(StatusCode::BAD_WRITE_NOT_SUPPORTED);
     }
-    let range = NumericRange::parse(operation.index_range.text())?;
+    let range = match operation.index_range.text() {
+        "" => None,
+        text => NumericRange::parse(text)?,
+    };
     if range.is_some() && variable.access & WRITE_FULL_ARRAY_ONLY != 0 {
         return Err(StatusCode::BAD_WRITE_NOT_SUPPORTED);
     }
@@ -159,7 +203,7 @@ fn to_cell(
     snapshot: &Snapshot,
     cx: &ServiceContext<'_>,
     target: &Target<'_>,
-    operation: &WriteValueRef<'_>,
+    operation: &WriteValueBytes<'_>,
 ) -> Result<(), StatusCode> {
     let accepted = accept(snapshot, target, operation)?;
     let Source::Cell(cell) = &target.variable.source else {
@@ -235,12 +279,15 @@ pub async fn write_waiting(
     body: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), StatusCode> {
-    let view = WriteView::parse(body, cx.decode).map_err(StatusCode::from)?;
-    check_count(view.nodes_to_write.len(), snapshot.limits.max_nodes_per_write)?;
-    let mut results = vec![StatusCode::GOOD; view.nodes_to_write.len()];
+    let (mut decoder, count) = open(snapshot, cx, body)?;
+    let mut unchecked = decoder.clone();
+    for _ in 0..count {
+        WriteValueBytes::check(&mut unchecked).map_err(StatusCode::from)?;
+    }
+    let mut results = vec![StatusCode::GOOD; count];
     let mut batches: Vec<Batch<'_>> = Vec::new();
-    for (place, operation) in view.operations().enumerate() {
-        let operation = operation.map_err(StatusCode::from)?;
+    for place in 0..count {
+        let operation = WriteValueBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?;
         if let Err(status) = begin(snapshot, cx, place, &operation, &mut batches)
             && let Some(result) = results.get_mut(place)
         {
@@ -269,10 +316,10 @@ fn begin<'s>(
     snapshot: &'s Snapshot,
     cx: &ServiceContext<'_>,
     place: usize,
-    operation: &WriteValueRef<'_>,
+    operation: &WriteValueBytes<'_>,
     batches: &mut Vec<Batch<'s>>,
 ) -> Result<(), StatusCode> {
-    let target = find(snapshot, cx, operation)?;
+    let target = find(snapshot, cx, &operation.node_id, operation.attribute_id)?;
     if target.how != Writes::ToManager {
         return to_cell(snapshot, cx, &target, operation);
     }

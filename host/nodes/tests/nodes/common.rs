@@ -269,12 +269,16 @@ impl World {
     pub fn write_all(&self, writes: &[WriteValue]) -> Result<Vec<StatusCode>, StatusCode> {
         let mut body = Vec::new();
         writes.encode(&mut Encoder::new(&mut body));
+        self.write_body(&body)
+    }
+
+    pub fn write_body(&self, body: &[u8]) -> Result<Vec<StatusCode>, StatusCode> {
         let snapshot = self.space.snapshot();
         let mut out = Vec::new();
-        let progress = services::write(&snapshot, &self.context(), &body, &mut Encoder::new(&mut out))?;
+        let progress = services::write(&snapshot, &self.context(), body, &mut Encoder::new(&mut out))?;
         if progress == Progress::MustWait {
             assert!(out.is_empty());
-            block_on(services::write_waiting(&snapshot, &self.context(), &body, &mut out))?;
+            block_on(services::write_waiting(&snapshot, &self.context(), body, &mut out))?;
         }
         Ok(list(&out))
     }

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use backplane_nodes::{Fault, Limits, Writes};
 use backplane_types::{
-    Array, ArrayValues, AttributeId, ByteString, DataValue, ExtensionObject, LocalizedText, NodeId, Range, StatusCode,
-    Variant, WriteValue, ids,
+    Array, ArrayValues, AttributeId, BinaryEncode, ByteString, DataValue, Encoder, ExtensionObject, LocalizedText,
+    NodeId, Range, StatusCode, Variant, WriteValue, ids,
 };
 
 use crate::common::{TestManager, World, builder, name, node, objects, standard, time};
@@ -380,6 +380,28 @@ fn lengths_and_limits() {
     assert_eq!(world.write(&node("Level"), 10.0), StatusCode::GOOD);
     assert_eq!(world.write(&node("Level"), 10.5), StatusCode::BAD_OUT_OF_RANGE);
     assert_eq!(world.write(&node("Level"), f64::NAN), StatusCode::BAD_OUT_OF_RANGE);
+}
+
+/// With and without a manager that is asked.
+#[test]
+fn nothing_is_written_when_the_message_is_wrong_further_on() {
+    for writes in [Writes::ToCell, Writes::ToManager] {
+        let manager = TestManager {
+            writes,
+            writer: Some(Box::new(|_| panic!("asked"))),
+            ..TestManager::default()
+        };
+        let world = World::with(manager, Limits::default(), &steps());
+        let mut body = Vec::new();
+        vec![int("Int", 2), int("Wxyz", 3)].encode(&mut Encoder::new(&mut body));
+        let place = body.windows(4).position(|window| window == b"Wxyz").unwrap();
+        body[place + 1] = 0xff;
+        let whole = body.clone();
+        for wrong in (0..place).map(|end| &body[..end]).chain([whole.as_slice()]) {
+            assert_eq!(world.write_body(wrong), Err(StatusCode::BAD_DECODING_ERROR));
+            assert_eq!(world.value(&node("Int")), Variant::Int32(1));
+        }
+    }
 }
 
 #[test]

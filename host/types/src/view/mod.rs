@@ -14,7 +14,7 @@ pub use list::{DecodeRef, ListView, ListViewIter};
 pub use requests::{
     BrowseDescriptionRef, BrowseNextView, BrowsePathRef, BrowseView, CallMethodRequestRef, CallView, NodeIdsView,
     PublishView, ReadValueIdBytes, ReadValueIdRef, ReadView, RelativePathElementRef, RequestHeaderRef, RequestPeek,
-    TranslateView, WriteValueRef, WriteView,
+    TranslateView, WriteValueBytes, WriteValueRef, WriteView,
 };
 pub use values::{DataValueRef, ExtensionObjectRef, QualifiedNameRef, StrRef, VariantRef};
 

@@ -5,6 +5,7 @@ use crate::codec::{BinaryDecode, DecodeError, DecodeLimits, Decoder};
 use crate::{AttributeId, BrowseDirection, RequestHeader, SubscriptionAcknowledgement, TimestampsToReturn};
 
 use super::list::{DecodeRef, ListView, ListViewIter};
+use super::skip;
 use super::values::{DataValueRef, ExtensionObjectRef, QualifiedNameRef, StrRef, VariantRef};
 
 /// Declares a structure that is read field by field.
@@ -215,6 +216,49 @@ borrowed! {
         index_range: StrRef<'a> = StrRef::decode_ref,
         /// The value, decoded on demand.
         value: DataValueRef<'a> = DataValueRef::decode_ref,
+    }
+}
+
+/// One attribute to write, as [`WriteValueRef`], with the text of the NodeId unchecked: the form in which a server looks nodes up.
+#[derive(Debug, Clone)]
+pub struct WriteValueBytes<'a> {
+    /// The node.
+    pub node_id: NodeIdBytes<'a>,
+    /// The attribute.
+    pub attribute_id: AttributeId,
+    /// A [`NumericRange`](crate::NumericRange), or null or empty.
+    pub index_range: StrRef<'a>,
+    /// The value, decoded on demand.
+    pub value: DataValueRef<'a>,
+}
+
+impl<'a> WriteValueBytes<'a> {
+    /// Passes over an operation and answers its node and attribute. All of it is checked, the text of the NodeId too.
+    ///
+    /// # Errors
+    /// Those of decoding.
+    #[inline]
+    pub fn check(d: &mut Decoder<'a>) -> Result<(NodeIdBytes<'a>, AttributeId), DecodeError> {
+        let node_id = NodeIdBytes::decode(d)?;
+        node_id.check()?;
+        let attribute_id = AttributeId::decode(d)?;
+        d.string()?;
+        skip::data_value(d)?;
+        Ok((node_id, attribute_id))
+    }
+}
+
+impl<'a> DecodeRef<'a> for WriteValueBytes<'a> {
+    const MIN_SIZE: usize = WriteValueRef::MIN_SIZE;
+
+    #[inline]
+    fn decode_ref(d: &mut Decoder<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            node_id: NodeIdBytes::decode(d)?,
+            attribute_id: AttributeId::decode(d)?,
+            index_range: StrRef::decode_ref(d)?,
+            value: DataValueRef::decode_ref(d)?,
+        })
     }
 }
 
