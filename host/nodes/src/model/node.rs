@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use backplane_types::{DataValue, LocalizedText, NodeId, Now, QualifiedName, RolePermissionType, Variant};
+use backplane_types::{
+    BinaryEncode, DataValue, Encoder, LocalizedText, NodeId, Now, QualifiedName, RolePermissionType, Variant,
+};
 
 use crate::cell::ValueCell;
 use crate::typing::TypeRule;
@@ -260,6 +262,15 @@ impl Node {
         }
     }
 
+    /// Appends what [`display_name`](Self::display_name) answers.
+    pub(crate) fn encode_display_name(&self, out: &mut Encoder<'_>) {
+        match self.extra.as_ref().and_then(|extra| extra.display_name.as_ref()) {
+            Some(name) => name.encode(out),
+            None => out.plain_text(self.browse_name.name.as_str()),
+        }
+    }
+
+    #[inline]
     pub(crate) fn variable(&self) -> Option<&Variable> {
         match &self.body {
             Body::Variable(variable) => Some(variable),

@@ -241,7 +241,7 @@ fn describe(graph: &Graph, mask: u32, edge: &Edge, node: &Node, out: &mut Encode
         out.string(None);
     }
     if mask & result::DISPLAY_NAME != 0 {
-        node.display_name().encode(out);
+        node.encode_display_name(out);
     } else {
         out.u8(0);
     }

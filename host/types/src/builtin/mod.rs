@@ -43,4 +43,5 @@ pub use variant_from::WrongType;
 pub(crate) use data_value::mask as data_value_mask;
 pub(crate) use diagnostic_info::mask as diagnostic_info_mask;
 pub(crate) use extension_object::{BINARY_BODY, NO_BODY, XML_BODY};
+pub(crate) use node_id_bytes::FOUR_BYTE;
 pub(crate) use variant_codec::{ARRAY_BIT, DIMENSIONS_BIT, RESERVED_TYPES, TYPE_BITS, check_dimensions, element_type};

@@ -125,6 +125,20 @@ impl From<&str> for LocalizedText {
     }
 }
 
+impl Encoder<'_> {
+    /// Appends a LocalizedText without a locale; `None` is null.
+    #[inline]
+    pub fn plain_text(&mut self, text: Option<&str>) {
+        match text {
+            None => self.u8(0),
+            Some(_) => {
+                self.u8(LocalizedText::TEXT);
+                self.string(text);
+            }
+        }
+    }
+}
+
 impl BinaryEncode for LocalizedText {
     fn encode(&self, e: &mut Encoder<'_>) {
         let locale = if self.locale.is_null() { 0 } else { Self::LOCALE };

@@ -31,7 +31,7 @@ enum Kind {
 }
 
 pub(super) const TWO_BYTE: u8 = 0x00;
-pub(super) const FOUR_BYTE: u8 = 0x01;
+pub(crate) const FOUR_BYTE: u8 = 0x01;
 pub(super) const NUMERIC: u8 = 0x02;
 pub(super) const STRING: u8 = 0x03;
 pub(super) const GUID: u8 = 0x04;

@@ -1,6 +1,6 @@
 //! Borrowed forms of the requests of the fast path (Part 4, 5.9 to 5.14), field by field in the order of the wire.
 
-use crate::builtin::{DateTime, NodeIdBytes, NodeIdRef};
+use crate::builtin::{DateTime, FOUR_BYTE, NodeIdBytes, NodeIdRef};
 use crate::codec::{BinaryDecode, DecodeError, DecodeLimits, Decoder};
 use crate::{AttributeId, BrowseDirection, RequestHeader, SubscriptionAcknowledgement, TimestampsToReturn};
 
@@ -100,7 +100,14 @@ impl<'a> RequestPeek<'a> {
     /// [`DecodeError`] if they are truncated, malformed or above a limit.
     pub fn parse(message: &'a [u8], limits: DecodeLimits) -> Result<Self, DecodeError> {
         let mut d = Decoder::new(message, limits);
-        let type_id = NodeIdRef::decode(&mut d)?.as_standard().unwrap_or(0);
+        // All requests have numbers that take this form (Part 6, 5.2.2.9).
+        let type_id = match d.rest() {
+            [FOUR_BYTE, 0, low, high, ..] => {
+                d.raw(4)?;
+                u32::from(u16::from_le_bytes([*low, *high]))
+            }
+            _ => NodeIdRef::decode(&mut d)?.as_standard().unwrap_or(0),
+        };
         let header = RequestHeaderRef::decode_ref(&mut d)?;
         Ok(Self {
             type_id,

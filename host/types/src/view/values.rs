@@ -163,7 +163,21 @@ impl<'a> ExtensionObjectRef<'a> {
 impl<'a> DecodeRef<'a> for ExtensionObjectRef<'a> {
     const MIN_SIZE: usize = 3;
 
+    #[inline]
     fn decode_ref(d: &mut Decoder<'a>) -> Result<Self, DecodeError> {
+        // A null id and no body, as in nearly every header.
+        if d.skip_if(&[0, 0, NO_BODY]) {
+            return Ok(Self {
+                type_id: NodeIdRef::NULL,
+                body: None,
+            });
+        }
+        Self::decode_set(d)
+    }
+}
+
+impl<'a> ExtensionObjectRef<'a> {
+    fn decode_set(d: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let type_id = NodeIdRef::decode(d)?;
         let body = match d.u8()? {
             NO_BODY => None,
