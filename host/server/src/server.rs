@@ -170,8 +170,10 @@ impl Server {
     pub async fn stop(self) {
         tracing::info!("stopping");
         self.status.set_state(ServerState::SHUTDOWN);
-        self.shared.stopping.send_replace(true);
+        // What waits is answered before its connections are told to end.
         self.shared.admission.stop();
+        self.shared.shards.halt().await;
+        self.shared.stopping.send_replace(true);
         if let Err(error) = self.listener.await {
             tracing::error!(%error, "the listener ended badly");
         }

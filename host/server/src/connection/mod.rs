@@ -117,7 +117,7 @@ impl Connection {
             if self.place.was_asked()
                 && let Err(end) = Box::pin(self.asked()).await
             {
-                return end;
+                return self.last_answers(end, &mut answers);
             }
             if let Err(end) = self.take_answers(&mut answers) {
                 return end;
@@ -146,6 +146,18 @@ impl Connection {
                 return end;
             }
         }
+    }
+
+    /// A server that stops has answered what waited: that is still sent.
+    fn last_answers(&mut self, end: End, answers: &mut UnboundedReceiver<Outbound>) -> End {
+        if matches!(end, End::Stopping) {
+            while let Ok(answer) = answers.try_recv() {
+                if let Err(end) = self.answer(answer) {
+                    return end;
+                }
+            }
+        }
+        end
     }
 
     /// Waits for whatever comes first. One poll of everything, and no waiter that has to be made and taken back: this runs

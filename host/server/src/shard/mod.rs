@@ -16,6 +16,7 @@ use backplane_types::{
     SetMonitoringModeRequest, SetPublishingModeRequest, StatusCode,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 pub(crate) use task::run;
 
@@ -85,6 +86,10 @@ enum Command {
     },
     ConnectionClosed {
         connection: u64,
+    },
+    /// The server is about to stop: every waiting Publish request is answered, then `done` is told.
+    Halt {
+        done: oneshot::Sender<()>,
     },
     /// Answers of managers for on-demand variables.
     Samples {
@@ -175,6 +180,21 @@ impl Shards {
     pub(crate) fn session_closed(&self, session: u32, delete: bool) {
         // When the shard has ended, its subscriptions have too.
         let _ = self.tell(session, Command::SessionClosed { session, delete });
+    }
+
+    /// Answers every waiting Publish request `BadServerHalted`.
+    pub(crate) async fn halt(&self) {
+        let mut halted = Vec::with_capacity(self.doors.len());
+        for door in &self.doors {
+            let (done, answer) = oneshot::channel();
+            if door.send(Command::Halt { done }).is_ok() {
+                halted.push(answer);
+            }
+        }
+        for answer in halted {
+            // A shard that has ended has answered before.
+            let _ = answer.await;
+        }
     }
 
     /// A connection is over: its Publish requests are answered by nobody.

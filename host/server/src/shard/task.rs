@@ -128,6 +128,11 @@ impl Shard {
                 }
             }
             Command::ConnectionClosed { connection } => self.forget_connection(now, connection),
+            Command::Halt { done } => {
+                self.halt();
+                // The server waits for this; if it does not, nobody needs to know.
+                let _ = done.send(());
+            }
             Command::Samples { session, samples } => {
                 if let Some(entry) = self.sessions.get_mut(&session) {
                     entry.subscriptions.handle_samples(now, samples);

@@ -3,17 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
-use backplane_channel::{ClientSecurity, OwnIdentity};
-use backplane_client::{Client, ClientError, Identity, Options, SessionOptions};
-use backplane_crypto::{ApplicationCertificateRequest, SecurityPolicy, SystemRandom, create_application_certificate};
-use backplane_types::{
-    ByteString, CreateSubscriptionRequest, DateTime, MessageSecurityMode, PublishRequest, StatusCode,
-};
+use backplane_client::{Client, ClientError, Identity, SessionOptions};
+use backplane_types::{CreateSubscriptionRequest, PublishRequest, StatusCode};
 
-use crate::support::{PATIENCE, Raw, Server, connect, open, read_status, run, well_behaved};
+use crate::support::{Raw, Server, connect, connect_secured, identity, open, read_status, run, well_behaved};
 
 /// The lines on standard error that say why the process gave up.
 fn complaints(output: &Output) -> Vec<String> {
@@ -232,43 +226,6 @@ async fn users_are_reread_on_sighup() {
 }
 
 /// A client's own key and certificate.
-fn identity() -> Arc<OwnIdentity> {
-    let made = create_application_certificate(
-        &ApplicationCertificateRequest {
-            application_uri: "urn:backplane:test:client".to_owned(),
-            common_name: "client".to_owned(),
-            organization: String::new(),
-            dns_names: vec!["localhost".to_owned()],
-            ip_addresses: Vec::new(),
-            key_bits: 2_048,
-            not_before: DateTime::from_system_time(SystemTime::now() - Duration::from_secs(3_600)),
-            validity: Duration::from_secs(86_400),
-        },
-        &mut SystemRandom,
-    )
-    .unwrap();
-    Arc::new(OwnIdentity::new(made.private_key, made.certificate.der(), &[]))
-}
-
-async fn connect_secured(
-    server: &Server,
-    own: &Arc<OwnIdentity>,
-    server_certificate: &ByteString,
-) -> Result<Client, ClientError> {
-    let security = ClientSecurity {
-        policy: SecurityPolicy::Basic256Sha256,
-        mode: MessageSecurityMode::SIGN_AND_ENCRYPT,
-        own: Arc::clone(own),
-        server_certificate: server_certificate.clone(),
-    };
-    let options = Options {
-        call_timeout: PATIENCE,
-        connect_timeout: PATIENCE,
-        ..Options::new(server.url())
-    };
-    Client::connect(options.secured(security)).await
-}
-
 #[tokio::test]
 async fn an_unknown_certificate_is_kept_for_the_operator_to_trust() {
     let server = Server::configured("[server]\nlisten = \"127.0.0.1:0\"\n[users]\nanonymous = true\n");

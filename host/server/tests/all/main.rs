@@ -4,9 +4,14 @@
 #![allow(clippy::unwrap_used)]
 
 mod bodies;
+mod fairness;
 mod handshake;
+mod isolation;
 mod kills;
 mod lifecycle;
+mod lifetimes;
 mod limits;
+mod plans;
+mod reattach;
 mod sessions;
 mod support;

@@ -12,7 +12,8 @@ use super::{Peer, Server};
 const FOLDER: &str = "BACKPLANE_TEST_GUESTS";
 
 /// A call of this component takes as long as anybody waits for it: no deadline of its own ends it.
-const PATIENT: &str = "[limits]\nread = { wall = \"3600s\" }\nwake = { wall = \"3600s\" }\ndrain = \"100ms\"\nmailbox = 20000\n";
+const PATIENT: &str =
+    "[limits]\nread = { wall = \"3600s\" }\nwake = { wall = \"3600s\" }\ndrain = \"100ms\"\nmailbox = 20000\n";
 
 /// Everything before `[limits]`, which is open at its end.
 const BASE: &str = "[server]\napplication-uri = \"urn:backplane:test\"\nlisten = \"127.0.0.1:0\"\n[security]\nallow-none = true\nauto-trust = true\n[users]\nanonymous = true\n[plugins]\nfolder = \"plugins\"\n[log]\nfilter = \"info,backplane::server=debug\"\n[limits]\n";
@@ -25,7 +26,9 @@ pub(crate) fn guest(name: &str) -> Option<Vec<u8>> {
     };
     // As it is installed, or as the compiler calls it.
     let names = [name.to_owned(), name.replace('-', "_")];
-    let found = names.iter().find_map(|name| fs::read(folder.join(format!("{name}.wasm"))).ok());
+    let found = names
+        .iter()
+        .find_map(|name| fs::read(folder.join(format!("{name}.wasm"))).ok());
     Some(found.unwrap_or_else(|| panic!("no component {name} in {}", folder.display())))
 }
 

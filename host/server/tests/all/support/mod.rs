@@ -1,15 +1,19 @@
 //! What all themes need: a server process that ends with its test, a peer that may send anything, and a client that behaves.
 
 mod client;
+mod flood;
 mod guest;
 mod peer;
 mod raw;
+mod secured;
 mod server;
 
 pub(crate) use client::{body, connect, fault_of, head, open, read_status, well_behaved};
-pub(crate) use guest::{Sleeper, guest, waiting_read};
+pub(crate) use flood::{Flood, Latency, latency};
+pub(crate) use guest::{Sleeper, waiting_read};
 pub(crate) use peer::{Answer, Peer, cached_read};
 pub(crate) use raw::{Raw, activate_session, create_session, hello, open_chunk, open_request};
+pub(crate) use secured::{connect_secured, identity};
 pub(crate) use server::{Place, Reachable, Server, Usage, run};
 
 use std::time::Duration;

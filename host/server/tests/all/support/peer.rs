@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use backplane_client::ServiceRequest;
 use backplane_types::{
-    ArrayValues, AttributeId, BinaryDecode, CancelRequest, CancelResponse, CloseSessionRequest, DataValue, DecodeLimits, Decoder, NodeId, ReadRequest, ReadResponse,
-    ReadValueId, RequestHeader, ServiceFault, StatusCode, Structure, Variant, ids,
+    ArrayValues, AttributeId, BinaryDecode, CancelRequest, CancelResponse, CloseSessionRequest, DataValue,
+    DecodeLimits, Decoder, NodeId, ReadRequest, ReadResponse, ReadValueId, RequestHeader, ServiceFault, StatusCode,
+    Structure, Variant, ids,
 };
 
 use super::raw::encode;

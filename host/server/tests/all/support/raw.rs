@@ -277,6 +277,25 @@ impl Raw {
             .expect("the server answers or closes")
     }
 
+    /// Reads once from the socket and counts the messages that end with it. What is left of the last one is in `part`.
+    pub(crate) async fn count_messages(&mut self, part: &mut Vec<u8>) -> usize {
+        let read = tokio::time::timeout(PATIENCE, self.stream.read_buf(part)).await;
+        assert_ne!(read.expect("the server answers").unwrap(), 0, "the server goes on");
+        let (mut start, mut count) = (0, 0);
+        while let Some(header) = part.get(start..start + 8) {
+            assert_eq!(&header[..4], b"MSGF");
+            let size = u32::from_le_bytes(header[4..].try_into().unwrap()) as usize;
+            if part.len() < start + size {
+                break;
+            }
+            start += size;
+            count += 1;
+        }
+        part.drain(..start);
+        part.reserve(64 * 1_024);
+        count
+    }
+
     /// The status of the ServiceFault that answers `request`.
     pub(crate) async fn fault(&mut self, request: u32) -> StatusCode {
         let (letters, fields) = self.receive().await.expect("a response");

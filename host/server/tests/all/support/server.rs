@@ -128,6 +128,14 @@ impl Lines {
         panic!("no line with {text:?} among {:#?}", self.seen);
     }
 
+    /// A line that contains `text`, whether it was taken before or is still to come.
+    pub(crate) fn ever(&mut self, text: &str) -> String {
+        match self.seen.iter().find(|line| line.contains(text)) {
+            Some(line) => line.clone(),
+            None => self.wait_for(text),
+        }
+    }
+
     /// Takes what is there, without waiting for more.
     fn take(&mut self) {
         self.seen.extend(self.receiver.try_iter());
