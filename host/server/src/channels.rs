@@ -40,7 +40,7 @@ pub(crate) struct Moved {
 /// The wish that a connection gives its channel to another one.
 pub(crate) struct Takeover {
     pub(crate) reattachment: Reattachment,
-    pub(crate) reply: oneshot::Sender<Result<(Reattachment, Parked), Refused>>,
+    pub(crate) reply: oneshot::Sender<Result<(Reattachment, Parked), Box<Refused>>>,
 }
 
 /// A wish that was not granted; nothing has happened to the channel.
@@ -57,6 +57,11 @@ impl Refused {
             None => self.reattachment.refuse_unknown(),
         }
     }
+}
+
+/// Boxed, as a request is large.
+pub(crate) fn refused(reattachment: Reattachment, error: Option<ChannelError>) -> Box<Refused> {
+    Box::new(Refused { reattachment, error })
 }
 
 enum Place {
@@ -123,31 +128,22 @@ impl Channels {
     }
 
     /// Takes a channel from where it is. None: its connection ended in the middle of it.
-    async fn take(&self, now: Now, reattachment: Reattachment) -> Option<Result<(Reattachment, Parked), Refused>> {
+    async fn take(&self, now: Now, reattachment: Reattachment) -> Option<Result<(Reattachment, Parked), Box<Refused>>> {
         let channel = reattachment.channel_id();
         let (reply, answer) = oneshot::channel();
         let leave = {
             let mut places = self.0.lock();
             match places.get(&channel) {
                 None => {
-                    return Some(Err(Refused {
-                        reattachment,
-                        error: None,
-                    }));
+                    return Some(Err(refused(reattachment, None)));
                 }
                 Some(Place::Parked { parked, until }) => {
                     if *until <= now.mono {
                         places.remove(&channel);
-                        return Some(Err(Refused {
-                            reattachment,
-                            error: None,
-                        }));
+                        return Some(Err(refused(reattachment, None)));
                     }
                     if let Err(error) = parked.detached.admits(now, &reattachment) {
-                        return Some(Err(Refused {
-                            reattachment,
-                            error: Some(error),
-                        }));
+                        return Some(Err(refused(reattachment, Some(error))));
                     }
                     return match places.remove(&channel) {
                         Some(Place::Parked { parked, .. }) => Some(Ok((reattachment, *parked))),
@@ -161,12 +157,9 @@ impl Channels {
         match tokio::time::timeout(LETTING_GO, answer).await {
             Ok(answer) => answer.ok(),
             // It has not even looked: take the wish back.
-            Err(_) => leave.takeover().map(|takeover| {
-                Err(Refused {
-                    reattachment: takeover.reattachment,
-                    error: None,
-                })
-            }),
+            Err(_) => leave
+                .takeover()
+                .map(|takeover| Err(refused(takeover.reattachment, None))),
         }
     }
 }

@@ -9,7 +9,7 @@ use backplane_types::StatusCode;
 use super::Connection;
 use super::end::End;
 use crate::admission::{Charge, ChargeError};
-use crate::channels::{self, Moved, Opened, Parked, Refused, Takeover};
+use crate::channels::{self, Moved, Opened, Parked, Takeover, refused};
 use crate::link::Link;
 
 impl Connection {
@@ -99,7 +99,7 @@ impl Connection {
                 Err(error) => Some(error),
             };
             // As above.
-            let _ = reply.send(Err(Refused { reattachment, error }));
+            let _ = reply.send(Err(refused(reattachment, error)));
         }
         self.place.must_leave().then_some(End::Crowded)
     }
