@@ -14,9 +14,9 @@ use crate::support::{
 };
 
 /// Clients that die in all.
-const KILLS: usize = 10_000;
+const KILLS: usize = 20_000;
 /// Those after which memory is looked at for the first time.
-const WARM: usize = 1_000;
+const WARM: usize = 10_000;
 /// How much more there may be at the end, KiB.
 const GROWTH: u64 = 8 * 1_024;
 /// Clients at a time.
@@ -107,7 +107,7 @@ impl Scene {
             self.perhaps.fetch_add(1, Ordering::Relaxed);
         }
         // Every step is met by both ends.
-        if number / Step::ALL.len() % 2 == 0 {
+        if (number / Step::ALL.len()).is_multiple_of(2) {
             raw.reset();
         } else {
             raw.finish_sending().await;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bodies;
+mod classify;
 mod fairness;
 mod handshake;
 mod isolation;

@@ -32,6 +32,16 @@ pub(crate) fn guest(name: &str) -> Option<Vec<u8>> {
     Some(found.unwrap_or_else(|| panic!("no component {name} in {}", folder.display())))
 }
 
+/// A server with components and their settings, and these lines in `[limits]` and after it. Nothing without the components.
+pub(crate) fn with_guests(limits: &str, guests: &[(&str, &str)]) -> Option<Server> {
+    let mut files = Vec::new();
+    for (name, settings) in guests {
+        files.push((format!("plugins/{name}.wasm"), guest(name)?));
+        files.push((format!("plugins/{name}.toml"), settings.as_bytes().to_vec()));
+    }
+    Some(Server::with_files(&format!("{BASE}{limits}\n"), &files))
+}
+
 /// A server with a component that answers no Read before anybody's deadline.
 pub(crate) struct Sleeper {
     pub(crate) server: Server,
@@ -42,12 +52,7 @@ pub(crate) struct Sleeper {
 impl Sleeper {
     /// With these lines in `[limits]` and after it. Nothing without the component.
     pub(crate) async fn start(limits: &str) -> Option<Self> {
-        let component = guest("sleeps")?;
-        let files = [
-            ("plugins/sleeps.wasm", component),
-            ("plugins/sleeps.toml", PATIENT.as_bytes().to_vec()),
-        ];
-        let server = Server::with_files(&format!("{BASE}{limits}\n"), &files);
+        let server = with_guests(limits, &[("sleeps", PATIENT)])?;
         let mut peer = Peer::new(&server).await;
         let namespace = peer.namespace("urn:backplane:test:sleeps").await;
         let namespace = namespace.expect("the component is loaded before the server is ready");

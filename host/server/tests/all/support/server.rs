@@ -181,11 +181,11 @@ impl Server {
 
     /// A server with this configuration.
     pub(crate) fn configured(config: &str) -> Self {
-        Self::with_files(config, &[])
+        Self::with_files(config, &[("", Vec::new()); 0])
     }
 
     /// A server with this configuration, and these files beside it.
-    pub(crate) fn with_files(config: &str, files: &[(&str, Vec<u8>)]) -> Self {
+    pub(crate) fn with_files(config: &str, files: &[(impl AsRef<Path>, Vec<u8>)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (name, bytes) in files {
             let path = folder.path().join(name);

@@ -1,0 +1,250 @@
+//! Classifiers: whose work is whose, as a component says, and what becomes of live sessions when it says something else or nothing any more.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use backplane_types::{CreateSubscriptionRequest, PublishRequest, RequestHeader, StatusCode};
+
+use crate::support::{
+    Answer, PATIENCE, Peer, Raw, Server, activate_session, body, cached_read, hello, well_behaved, with_guests,
+};
+
+/// Everybody else is at 127.0.0.1.
+const PLANT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+const NETWORK: &str = "classifier-network";
+/// Publish requests that the trusted owner may park, and anybody else.
+const TRUSTED_ROOM: usize = 6;
+const ROOM: usize = 2;
+const HANDLE: u32 = 9;
+/// Between two looks for something that takes a moment.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// `[limits]` with a trusted owner, its floors and some more in the stages that these tests look at.
+fn limits() -> String {
+    let stage = "[[isolation.stage]]\nstage = \"ParkedRequest\"\nowner-hard-limit = 2\n";
+    let reservation = |stage: &str, reserved: usize| {
+        format!(
+            "[[isolation.trusted-owner.reservation]]\nstage = \"{stage}\"\nreserved = {reserved}\nhard-limit = {reserved}\n"
+        )
+    };
+    format!(
+        "sessions = 8\nconnections = 20\nreassembly-bytes = 300000000\n[isolation]\nprofile = \"TrustedReservations\"\n{stage}[[isolation.trusted-owner]]\nkey = \"plant\"\n{}{}",
+        reservation("ParkedRequest", TRUSTED_ROOM),
+        reservation("Connection", 3),
+    )
+}
+
+/// Settings of the classifier: networks with their keys and standings, and its limits.
+fn settings(networks: &[(&str, &str, &str)], limits: &str) -> String {
+    let entries = networks.iter().map(|(network, key, standing)| {
+        format!("{{ network = \"{network}\", key = \"{key}\", standing = \"{standing}\" }}, ")
+    });
+    let entries: String = entries.collect();
+    format!("kind = \"isolation-classifier\"\n[settings]\nnetworks = [ {entries}]\n[limits]\n{limits}\n")
+}
+
+/// Replaces a file beside the components in one step.
+fn replace(server: &Server, name: &str, content: impl AsRef<[u8]>) {
+    let made = server.folder().join("made");
+    fs::write(&made, content).unwrap();
+    fs::rename(&made, server.folder().join("plugins").join(name)).unwrap();
+}
+
+fn map(server: &Server, networks: &[(&str, &str, &str)]) {
+    replace(server, "classifier-network.toml", settings(networks, ""));
+}
+
+/// A peer with a subscription that says nothing for a long time.
+async fn subscriber(server: &Server, source: Ipv4Addr) -> Peer {
+    let mut peer = Peer::from(server, source).await;
+    let subscription = CreateSubscriptionRequest {
+        requested_publishing_interval: 60_000.0,
+        requested_lifetime_count: 1_000,
+        requested_max_keep_alive_count: 100,
+        publishing_enabled: true,
+        ..CreateSubscriptionRequest::default()
+    };
+    assert_eq!(peer.ask(subscription).await.status(), StatusCode::GOOD);
+    peer
+}
+
+/// How many Publish requests the peer's owner may park: they are parked until one is refused, then taken back.
+async fn room(peer: &mut Peer) -> usize {
+    let mut parked = 0;
+    loop {
+        let publish = peer
+            .send(PublishRequest {
+                request_header: RequestHeader {
+                    request_handle: HANDLE,
+                    ..RequestHeader::default()
+                },
+                ..PublishRequest::default()
+            })
+            .await;
+        // One that is refused is answered before the next request.
+        let read = peer.send(cached_read()).await;
+        let answer = peer.answer().await;
+        if answer.request == publish {
+            assert_eq!(answer.status(), StatusCode::BAD_SERVER_TOO_BUSY);
+            assert_eq!(peer.answer().await.request, read);
+            break;
+        }
+        assert_eq!(answer.request, read);
+        parked += 1;
+        assert!(parked <= 2 * TRUSTED_ROOM, "there is no limit");
+    }
+    let (count, mut ended) = peer.cancel(HANDLE).await;
+    assert_eq!(count as usize, parked);
+    while ended.len() < parked {
+        ended.push(peer.answer().await);
+    }
+    let cancelled = |answer: &Answer| answer.status() == StatusCode::BAD_REQUEST_CANCELLED_BY_REQUEST;
+    assert!(ended.iter().all(cancelled), "{ended:?}");
+    parked
+}
+
+/// Looks until a peer's owner has that much room.
+async fn until_room(peer: &mut Peer, wanted: usize) {
+    let start = Instant::now();
+    loop {
+        let found = room(peer).await;
+        if found == wanted {
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "room for {found}, not for {wanted}");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Looks with one new peer after the other until their owner has that much room.
+async fn until_new_have_room(server: &Server, source: Ipv4Addr, wanted: usize) {
+    let start = Instant::now();
+    loop {
+        let mut peer = subscriber(server, source).await;
+        let found = room(&mut peer).await;
+        peer.close().await;
+        if found == wanted {
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "room for {found}, not for {wanted}");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[tokio::test]
+async fn a_live_session_may_lose_at_once_and_gains_with_its_next_activation() {
+    let trusted = [("127.0.0.2/32", "plant", "trusted")];
+    let Some(server) = with_guests(&limits(), &[(NETWORK, &settings(&trusted, ""))]) else {
+        return;
+    };
+    let mut plant = subscriber(&server, PLANT).await;
+    let mut other = subscriber(&server, Ipv4Addr::LOCALHOST).await;
+    assert_eq!(room(&mut plant).await, TRUSTED_ROOM);
+    assert_eq!(room(&mut other).await, ROOM);
+    // Not trusted any more: at once, and so is whoever is new.
+    map(&server, &[]);
+    until_room(&mut plant, ROOM).await;
+    until_new_have_room(&server, PLANT, ROOM).await;
+    // Trusted again: whoever is new is, at once, but no session that is there already.
+    map(&server, &trusted);
+    until_new_have_room(&server, PLANT, TRUSTED_ROOM).await;
+    assert_eq!(
+        room(&mut plant).await,
+        ROOM,
+        "it gains nothing before its next activation"
+    );
+    let activated = plant.ask(activate_session(&plant.session)).await;
+    assert_eq!(activated.status(), StatusCode::GOOD);
+    assert_eq!(room(&mut plant).await, TRUSTED_ROOM);
+    // Another owner without any floor: that is a loss too.
+    map(&server, &[("127.0.0.0/8", "everybody", "established")]);
+    until_room(&mut plant, ROOM).await;
+    // Now both are one owner: what one has parked, the other cannot park.
+    plant.send(PublishRequest::default()).await;
+    plant.read_cached().await;
+    until_room(&mut other, ROOM - 1).await;
+}
+
+#[tokio::test]
+async fn what_is_kept_for_a_trusted_owner_is_taken_by_nobody_else() {
+    let trusted = [("127.0.0.2/32", "plant", "trusted")];
+    let Some(mut server) = with_guests(&limits(), &[(NETWORK, &settings(&trusted, ""))]) else {
+        return;
+    };
+    // Of twenty connections one each is kept for those that come first and those that come back, and three for the plant.
+    let mut others = Vec::new();
+    for _ in 0..15 {
+        others.push(Raw::opened(&server).await);
+    }
+    let mut plant = Vec::new();
+    for _ in 0..3 {
+        plant.push(Raw::opened_from(&server, PLANT).await);
+    }
+    assert_eq!(server.usage().get("Connection"), 18);
+    let mut fourth = Raw::connect_from(&server, PLANT).await;
+    assert_eq!(fourth.receive().await, None, "three are its limit too");
+    // One more of the others takes the place of the oldest of them, not of the plant.
+    let late = Raw::opened(&server).await;
+    assert_eq!(others[0].error().await, Some(StatusCode::BAD_TCP_SERVER_TOO_BUSY));
+    others.push(late);
+    for raw in others.iter_mut().skip(1).chain(&mut plant) {
+        raw.request(5, &body(&cached_read())).await;
+        assert_eq!(
+            raw.fault(5).await,
+            StatusCode::BAD_SESSION_ID_INVALID,
+            "it is still there"
+        );
+    }
+}
+
+/// Looks until somebody new is served.
+async fn until_served(server: &Server) {
+    let start = Instant::now();
+    loop {
+        let mut raw = Raw::connect(server).await;
+        raw.send(&hello(65_536, server.url().as_bytes())).await;
+        if raw.receive().await.is_some() {
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "nobody is served any more");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[tokio::test]
+async fn while_a_classifier_cannot_answer_nobody_gets_in() {
+    let broken = "kind = \"isolation-classifier\"\n[settings]\nnetworks = \"none\"\n";
+    let Some(mut server) = with_guests(&limits(), &[(NETWORK, broken)]) else {
+        return;
+    };
+    for source in [Ipv4Addr::LOCALHOST, PLANT] {
+        let mut refused = Raw::connect_from(&server, source).await;
+        assert_eq!(refused.receive().await, None, "closed before anything was said");
+    }
+    server.log.ever("connection refused: classifier: ");
+    map(&server, &[("127.0.0.2", "plant", "trusted")]);
+    until_served(&server).await;
+    well_behaved(&server).await;
+    let mut live = Peer::from(&server, PLANT).await;
+    live.read_cached().await;
+    // It has no time for an answer from now on. Who is there cannot be judged either, and nobody runs who is not accounted for.
+    replace(
+        &server,
+        "classifier-network.toml",
+        settings(&[], "classify = { wall = \"0ms\" }"),
+    );
+    assert_eq!(live.raw.error().await, Some(StatusCode::BAD_TCP_SERVER_TOO_BUSY));
+    let mut refused = Raw::connect(&server).await;
+    assert_eq!(refused.receive().await, None);
+    server.log.ever("did not answer in time");
+    map(&server, &[("127.0.0.2", "plant", "trusted")]);
+    until_served(&server).await;
+    let mut live = subscriber(&server, PLANT).await;
+    assert_eq!(room(&mut live).await, TRUSTED_ROOM);
+    // What is no component at all is not taken: the one that serves goes on.
+    replace(&server, "classifier-network.wasm", "this is no component");
+    server.log.wait_for("rejected");
+    assert_eq!(room(&mut live).await, TRUSTED_ROOM);
+    well_behaved(&server).await;
+}
