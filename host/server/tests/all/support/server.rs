@@ -181,7 +181,8 @@ impl Server {
 
     /// A server with this configuration.
     pub(crate) fn configured(config: &str) -> Self {
-        Self::with_files(config, &[("", Vec::new()); 0])
+        let none: [(&str, Vec<u8>); 0] = [];
+        Self::with_files(config, &none)
     }
 
     /// A server with this configuration, and these files beside it.
