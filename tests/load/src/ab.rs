@@ -8,7 +8,8 @@ use clap::Parser;
 
 use crate::cli::{Ab, Cli, Load, Scenario};
 use crate::error::{LoadError, setup};
-use crate::report::{Row, aligned, brief, median, thousands};
+use crate::report::{Row, median};
+use crate::table::{aligned, brief, thousands};
 use crate::{run, subjects};
 
 /// A figure that is compared: its name, and where it stands.

@@ -2,10 +2,12 @@
 
 mod ab;
 mod cli;
+mod client;
 mod clock;
 mod closed;
 mod error;
 mod histogram;
+mod identity;
 mod link;
 mod machine;
 mod process;
@@ -19,6 +21,7 @@ mod server;
 #[cfg(test)]
 mod smoke;
 mod subjects;
+mod table;
 mod transport;
 mod verify;
 

@@ -194,7 +194,14 @@ impl Responder {
                 results: vec![result; request.nodes_to_browse.len()],
                 ..BrowseResponse::default()
             })
-        } else if is(CreateSubscriptionRequest::ENCODING_ID) {
+        } else {
+            return self.answer_subscription(&type_id, d);
+        })
+    }
+
+    fn answer_subscription(&mut self, type_id: &NodeId, d: &mut Decoder<'_>) -> Answer {
+        let is = |id: u32| *type_id == NodeId::numeric(0, id);
+        Answer::Send(if is(CreateSubscriptionRequest::ENCODING_ID) {
             let (request, response_header) = good::<CreateSubscriptionRequest>(d);
             encode(&CreateSubscriptionResponse {
                 response_header,

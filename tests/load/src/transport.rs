@@ -169,11 +169,14 @@ impl Transport {
         }
         let place = scratch.get_mut(before..).unwrap_or_default();
         let room = place.len();
-        let got = match self.stream.read(place) {
-            Ok(0) => return Err(LoadError::Disconnected),
-            Ok(got) => got,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(false),
-            Err(error) => return Err(error.into()),
+        let got = loop {
+            match self.stream.read(place) {
+                Ok(0) => return Err(LoadError::Disconnected),
+                Ok(got) => break got,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
         };
         let input = scratch.get_mut(..before.saturating_add(got)).unwrap_or_default();
         let taken = match &mut self.mode {
