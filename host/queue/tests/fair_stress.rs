@@ -16,7 +16,7 @@ use backplane_queue::fair::{Blocked, FairQueue, Order, OwnerHandle, QueueOptions
 
 const ORDERS: [Order; 2] = [Order::Weighted, Order::Global];
 /// When a test that should have ended is taken for one that sleeps.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn queue<T>(capacity: usize, max_owners: usize, order: Order) -> Arc<FairQueue<T>> {
     Arc::new(FairQueue::new(QueueOptions {
@@ -152,44 +152,48 @@ fn weights_hold_under_eight_workers() {
 }
 
 #[test]
-#[ignore = "on a machine where workers are often preempted both owners run out of backlog between two leases, and are served alike"]
 fn weights_hold_while_owners_admit_and_capacity_is_scarce() {
+    for blocked in [Blocked::Owner, Blocked::Everyone] {
+        let ratio = ratio_with_scarce_capacity(blocked);
+        assert!((2.5..=3.5).contains(&ratio), "{blocked:?}: {ratio}");
+    }
+}
+
+/// How much more often the heavier of two owners, with three times the weight, is served, while both keep their backlog.
+fn ratio_with_scarce_capacity(blocked: Blocked) -> f64 {
     const TOTAL: usize = 20_000;
     let queue = queue(64, 4, Order::Weighted);
     let capacity = Capacity::new(2);
     let owners = [owner(&queue, "light", 1), owner(&queue, "heavy", 3)];
     let served = [AtomicUsize::new(0), AtomicUsize::new(0)];
-    let queued = [AtomicUsize::new(0), AtomicUsize::new(0)];
-    let admit = |who: usize| {
-        queued[who].fetch_add(1, SeqCst);
-        queue.admit(&owners[who], who).unwrap();
-    };
-    (0..32).for_each(|number| admit(number % 2));
+    let total = AtomicUsize::new(0);
+    for number in 0..32 {
+        queue.admit(&owners[number % 2], number % 2).unwrap();
+    }
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
                 work(
                     &queue,
-                    |_| capacity.lease(Blocked::Owner),
+                    |_| capacity.lease(blocked),
                     |who, lease| {
-                        let before = served[who].fetch_add(1, SeqCst);
+                        // What comes after the last that counts does not: stopping takes its time.
+                        if total.fetch_add(1, SeqCst) < TOTAL {
+                            served[who].fetch_add(1, SeqCst);
+                        }
                         drop(lease);
                         queue.capacity_changed();
-                        if !queue.is_stopped() && before < TOTAL {
-                            // Each keeps its backlog.
-                            let _stopped = queue.admit(&owners[who], who).is_ok();
-                        }
+                        let again = queue.admit(&owners[who], who);
+                        assert!(again.is_ok() || queue.is_stopped());
                     },
                 );
             });
         }
-        until("work is done", || {
-            served[0].load(SeqCst) + served[1].load(SeqCst) > TOTAL
-        });
+        until("work is done", || total.load(SeqCst) >= TOTAL);
         queue.stop();
     });
     let [light, heavy] = served.each_ref().map(|served| served.load(SeqCst) as f64);
-    assert!((2.5..=3.5).contains(&(heavy / light)), "{heavy} to {light}");
+    heavy / light
 }
 
 /// Fifty owners, sixteen workers, and cancellations: every entry comes out once, and every lease comes back.
@@ -263,7 +267,7 @@ fn fifty_owners_and_sixteen_workers_with_cancellations() {
 
 #[test]
 fn no_wake_up_is_lost() {
-    const EACH: usize = 3_000;
+    const EACH: usize = 600;
     for order in ORDERS {
         let queue = queue(64, 8, order);
         let tally = Tally::new(4 * EACH);
@@ -402,7 +406,7 @@ fn stop_while_workers_wait_and_admissions_race() {
                 });
             }
             start.wait();
-            (0..round * 20).for_each(|_| thread::yield_now());
+            (0..round * 2_000).for_each(|_| std::hint::spin_loop());
             queue.stop().into_iter().for_each(|number| tally.count(number));
             assert!(queue.is_empty());
         });
@@ -412,6 +416,7 @@ fn stop_while_workers_wait_and_admissions_race() {
 
 #[test]
 fn a_cancellation_that_races_service_completes_or_is_served_once() {
+    const ENTRIES: usize = 3_000;
     for order in ORDERS {
         let queue = queue(8, 4, order);
         let capacity = Capacity::new(8);
@@ -437,7 +442,7 @@ fn a_cancellation_that_races_service_completes_or_is_served_once() {
                 });
             }
             let owner = owner(&queue, "a", 1);
-            for number in 0..20_000 {
+            for number in 0..ENTRIES {
                 let flagged = Arc::new(AtomicBool::new(false));
                 let ticket = queue.admit(&owner, Arc::clone(&flagged)).unwrap();
                 (0..number % 4).for_each(|_| std::hint::spin_loop());
@@ -452,7 +457,7 @@ fn a_cancellation_that_races_service_completes_or_is_served_once() {
             until("all comes out", || served.load(SeqCst) == refused.load(SeqCst));
             queue.stop();
         });
-        assert_eq!(served.load(SeqCst) + cancelled.load(SeqCst), 20_000);
+        assert_eq!(served.load(SeqCst) + cancelled.load(SeqCst), ENTRIES);
         assert_eq!(capacity.returned.load(SeqCst), served.load(SeqCst));
     }
 }

@@ -53,6 +53,12 @@ fn no_change_of_capacity_is_lost_in_global_order() {
 }
 
 #[test]
+fn one_of_two_gets_what_capacity_came_back_for() {
+    check(3, || models::pump_by_capacity(Order::Weighted));
+    check(3, || models::pump_by_capacity(Order::Global));
+}
+
+#[test]
 fn a_pump_leaves_nothing_behind() {
     check(1, || models::pump(Order::Weighted, 2, 1));
 }

@@ -41,6 +41,13 @@ fn no_change_of_capacity_is_lost() {
 }
 
 #[test]
+fn one_of_two_gets_what_capacity_came_back_for() {
+    for order in ORDERS {
+        check(1_000, move || models::pump_by_capacity(order));
+    }
+}
+
+#[test]
 fn a_pump_leaves_nothing_behind() {
     for order in ORDERS {
         check(500, move || models::pump(order, 3, 4));

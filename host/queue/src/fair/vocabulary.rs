@@ -70,9 +70,10 @@ impl<T> fmt::Debug for Refused<T> {
 /// [`FairQueue::capacity_changed`](super::FairQueue::capacity_changed) after giving it back: nothing else offers the entry again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocked {
-    /// This owner has no capacity; others are offered theirs.
+    /// This owner has no capacity; others are offered theirs. So if the capacity that it lacks is everybody's, and comes back before that is said,
+    /// others may take it first.
     Owner,
-    /// Nobody has: nothing more is offered until the capacity changes.
+    /// Nobody has: nothing more is offered until the capacity changes, and turns keep their order.
     Everyone,
 }
 

@@ -200,6 +200,22 @@ pub(crate) fn wake_by_capacity(order: Order) {
     bench.check();
 }
 
+/// Nobody waits: an entry is refused while another thread gives capacity back and takes. One of the two gets it.
+pub(crate) fn pump_by_capacity(order: Order) {
+    let bench = Bench::new(order, 1, 0);
+    let owner = bench.owner("a", 1);
+    bench.queue.admit(&owner, bench.work(0)).unwrap();
+    let consumer = {
+        let bench = Arc::clone(&bench);
+        thread::spawn(move || bench.pump_with_leases())
+    };
+    bench.free.fetch_add(1, SeqCst);
+    bench.queue.capacity_changed();
+    bench.pump_with_leases();
+    consumer.join().unwrap();
+    bench.check();
+}
+
 /// Nobody waits: whoever admits, or gives capacity back, takes. When all have gone, nothing is left.
 pub(crate) fn pump(order: Order, threads: usize, each: usize) {
     let bench = Bench::new(order, threads * each, 1);
