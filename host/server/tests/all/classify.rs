@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use backplane_types::{CreateSubscriptionRequest, PublishRequest, RequestHeader, StatusCode};
 
 use crate::support::{
-    Answer, PATIENCE, Peer, Raw, Server, activate_session, body, cached_read, hello, well_behaved, with_guests,
+    Answer, Flood, Latency, PATIENCE, Peer, Raw, Server, activate_session, alone, body, cached_read, hello, latency,
+    well_behaved, with_guests,
 };
 
 /// Everybody else is at 127.0.0.1.
@@ -17,6 +18,8 @@ const NETWORK: &str = "classifier-network";
 const TRUSTED_ROOM: usize = 6;
 const ROOM: usize = 2;
 const HANDLE: u32 = 9;
+/// Floods of other tests take the processors of a small machine from a classifier as well; its deadline is the matter of one test only.
+const UNHURRIED: &str = "classify = { cpu = \"2s\", wall = \"10s\" }";
 /// Between two looks for something that takes a moment.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -52,7 +55,7 @@ fn replace(server: &Server, name: &str, content: impl AsRef<[u8]>) {
 }
 
 fn map(server: &Server, networks: &[(&str, &str, &str)]) {
-    replace(server, "classifier-network.toml", settings(networks, ""));
+    replace(server, "classifier-network.toml", settings(networks, UNHURRIED));
 }
 
 /// A peer with a subscription that says nothing for a long time.
@@ -135,7 +138,7 @@ async fn until_new_have_room(server: &Server, source: Ipv4Addr, wanted: usize) {
 #[tokio::test]
 async fn a_live_session_may_lose_at_once_and_gains_with_its_next_activation() {
     let trusted = [("127.0.0.2/32", "plant", "trusted")];
-    let Some(server) = with_guests(&limits(), &[(NETWORK, &settings(&trusted, ""))]) else {
+    let Some(server) = with_guests(&limits(), &[(NETWORK, &settings(&trusted, UNHURRIED))]) else {
         return;
     };
     let mut plant = subscriber(&server, PLANT).await;
@@ -169,7 +172,7 @@ async fn a_live_session_may_lose_at_once_and_gains_with_its_next_activation() {
 #[tokio::test]
 async fn what_is_kept_for_a_trusted_owner_is_taken_by_nobody_else() {
     let trusted = [("127.0.0.2/32", "plant", "trusted")];
-    let Some(mut server) = with_guests(&limits(), &[(NETWORK, &settings(&trusted, ""))]) else {
+    let Some(mut server) = with_guests(&limits(), &[(NETWORK, &settings(&trusted, UNHURRIED))]) else {
         return;
     };
     // Of twenty connections one each is kept for those that come first and those that come back, and three for the plant.
@@ -247,4 +250,116 @@ async fn while_a_classifier_cannot_answer_nobody_gets_in() {
     server.log.wait_for("rejected");
     assert_eq!(room(&mut live).await, TRUSTED_ROOM);
     well_behaved(&server).await;
+}
+
+#[tokio::test]
+async fn an_owner_that_is_not_configured_does_not_run() {
+    // This one gives open channels keys that nobody has configured.
+    let Some(mut server) = with_guests(&limits(), &[("classifies-badly", "")]) else {
+        return;
+    };
+    for _ in 0..3 {
+        // The answer to OpenSecureChannel leaves first.
+        let mut raw = Raw::opened(&server).await;
+        assert_eq!(raw.error().await, Some(StatusCode::BAD_TCP_SERVER_TOO_BUSY));
+    }
+    let line = server.log.ever("nobody to charge its work to");
+    assert!(!line.contains("policy="), "a key is in the log: {line}");
+    server
+        .usage_until("channels that were closed", |usage| usage.is_nothing())
+        .await;
+    // Without it everybody is who they are.
+    fs::remove_file(server.folder().join("plugins/classifies-badly.wasm")).unwrap();
+    let start = Instant::now();
+    loop {
+        let mut raw = Raw::opened(&server).await;
+        raw.request(5, &body(&cached_read())).await;
+        if raw.receive().await.is_some_and(|(letters, _)| &letters == b"MSGF") {
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE, "nobody is served any more");
+        tokio::time::sleep(LOOK).await;
+    }
+    well_behaved(&server).await;
+}
+
+/// Before the name of a plugin whose next generation serves.
+const SERVING: &str = "serving plugin=\"classifier-network\"";
+
+/// A server for floods, with the classifier for these networks.
+fn flooded(networks: &[(&str, &str, &str)], isolation: &str) -> Option<Server> {
+    let limits = format!(
+        "sessions = 900\nconnections = 1000\nreassembly-bytes = 600000000\n[isolation.rate]\nper-second = 10000\nburst = 20000\n{isolation}"
+    );
+    let mut server = with_guests(&limits, &[(NETWORK, &settings(networks, UNHURRIED))])?;
+    server.log.ever(SERVING);
+    Some(server)
+}
+
+/// Maps networks anew and waits until that holds for whoever is new.
+fn map_now(server: &mut Server, networks: &[(&str, &str, &str)]) {
+    map(server, networks);
+    server.log.wait_for(SERVING);
+}
+
+async fn beside(server: &Server, source: Ipv4Addr) -> Latency {
+    latency(&server.place(), source, 400).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn whom_the_classifier_tells_from_a_flood_does_not_wait_for_it() {
+    let _machine = alone().await;
+    let everybody = ("127.0.0.0/8", "everybody", "established");
+    let quiet = ("127.0.0.2", "quiet", "established");
+    let Some(mut server) = flooded(&[everybody], "") else {
+        return;
+    };
+    let mut seen = Vec::new();
+    // Whatever else the machine does can hide the difference for a moment.
+    for _ in 0..5 {
+        let flood = Flood::from(&server.place(), Ipv4Addr::LOCALHOST, 40).await;
+        let together = beside(&server, PLANT).await;
+        map_now(&mut server, &[everybody, quiet]);
+        let apart = beside(&server, PLANT).await;
+        flood.stop().await;
+        seen.push((together, apart));
+        if 2 * apart.median < together.median {
+            eprintln!("single Reads beside a flood of the same owner, then of another: {seen:?}");
+            return;
+        }
+        map_now(&mut server, &[everybody]);
+    }
+    panic!("being another owner does not help: {seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn trusted_owners_have_turns_by_their_weights() {
+    let _machine = alone().await;
+    let isolation = "[isolation]\nprofile = \"TrustedReservations\"\n[[isolation.trusted-owner]]\nkey = \"light\"\nweight = 1\n[[isolation.trusted-owner]]\nkey = \"heavy\"\nweight = 4\n";
+    let networks = [("127.0.0.2", "light", "trusted"), ("127.0.0.3", "heavy", "trusted")];
+    let Some(server) = flooded(&networks, isolation) else {
+        return;
+    };
+    let place = server.place();
+    let light = Flood::from(&place, PLANT, 30).await;
+    let heavy = Flood::from(&place, Ipv4Addr::new(127, 0, 0, 3), 30).await;
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        let before = (light.answered(), heavy.answered());
+        let start = Instant::now();
+        while light.answered() < before.0 + 20_000 {
+            assert!(start.elapsed() < PATIENCE, "the light owner is not served: {seen:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+        let reads = (light.answered() - before.0, heavy.answered() - before.1);
+        seen.push(reads);
+        let ratio = reads.1 as f64 / reads.0 as f64;
+        if (2.5..=6.0).contains(&ratio) {
+            eprintln!("Reads of a light and of a heavy owner: {seen:?}");
+            light.stop().await;
+            heavy.stop().await;
+            return;
+        }
+    }
+    panic!("weights 1 and 4 give {seen:?}");
 }

@@ -8,7 +8,7 @@ use backplane_types::{
     CloseSessionRequest, CreateSubscriptionRequest, PublishRequest, ReadResponse, RequestHeader, StatusCode,
 };
 
-use crate::support::{Answer, Peer, Sleeper, Usage, activate_session, cached_read};
+use crate::support::{Answer, Peer, Sleeper, Usage, activate_session, alone, cached_read};
 
 /// How late a deadline is noticed at the most: it is looked for every 20 ms.
 const SWEEP: Duration = Duration::from_millis(20);
@@ -55,6 +55,7 @@ fn is_quiet(usage: &Usage) -> bool {
 
 #[tokio::test]
 async fn requests_end_at_their_own_deadlines() {
+    let _machine = alone().await;
     let Some(mut sleeper) = Sleeper::start(LIMITS).await else {
         return;
     };
@@ -94,6 +95,7 @@ async fn requests_end_at_their_own_deadlines() {
 
 #[tokio::test]
 async fn one_after_the_other_ends_at_its_deadline_too() {
+    let _machine = alone().await;
     let Some(sleeper) = Sleeper::start(LIMITS).await else {
         return;
     };

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 
-use super::{Peer, Place, cached_read};
+use super::{Peer, Place, body, cached_read};
 
 /// Reads that one connection has outstanding.
-const OUTSTANDING: usize = 1_000;
+const OUTSTANDING: u32 = 1_000;
+/// The id of the first.
+const FIRST: u32 = 1_000_000;
 
 /// A flood that goes on until it is stopped.
 pub(crate) struct Flood {
@@ -29,7 +31,7 @@ impl Flood {
             let peer = Peer::from(place, source).await;
             tasks.push(tokio::spawn(pour(peer, Arc::clone(&stop), Arc::clone(&answered))));
         }
-        let full = (connections * OUTSTANDING) as u64;
+        let full = connections as u64 * u64::from(OUTSTANDING);
         while answered.load(Ordering::Relaxed) < full {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -57,23 +59,23 @@ impl Flood {
 async fn pour(mut peer: Peer, stop: Arc<AtomicBool>, answered: Arc<AtomicU64>) {
     let mut request = cached_read();
     request.request_header = peer.header(1, 0);
-    let mut wanted = OUTSTANDING;
-    let mut part = Vec::new();
+    let body = body(&request);
+    let (mut next, mut wanted) = (FIRST, OUTSTANDING);
+    let (mut bytes, mut part) = (Vec::new(), Vec::new());
     while !stop.load(Ordering::Relaxed) {
-        let mut bytes = Vec::new();
-        for _ in 0..wanted {
-            bytes.extend(peer.bytes(&request).1);
-        }
+        bytes.clear();
+        peer.raw.pipeline(next, wanted, &body, &mut bytes);
         peer.raw.send(&bytes).await;
-        wanted = peer.raw.count_messages(&mut part).await;
-        answered.fetch_add(wanted as u64, Ordering::Relaxed);
+        next += wanted;
+        wanted = u32::try_from(peer.raw.count_messages(&mut part).await).unwrap();
+        answered.fetch_add(wanted.into(), Ordering::Relaxed);
     }
 }
 
 /// How long single Reads take.
 #[derive(Clone, Copy)]
 pub(crate) struct Latency {
-    median: Duration,
+    pub(crate) median: Duration,
     pub(crate) p99: Duration,
 }
 

@@ -21,6 +21,12 @@ use std::time::Duration;
 /// How long a test waits for what must come, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Tests that need the machine for themselves, floods and measurements of time, hold this one after the other.
+pub(crate) async fn alone() -> tokio::sync::MutexGuard<'static, ()> {
+    static MACHINE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    MACHINE.lock().await
+}
+
 /// Bytes that look random and are the same in every run (a linear congruential generator).
 pub(crate) struct Noise(u64);
 

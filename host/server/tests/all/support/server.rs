@@ -269,6 +269,19 @@ impl Server {
         Usage::of(&self.log.wait_for(IN_USE))
     }
 
+    /// Looks until so many files and sockets are open; more may be for a moment, when the server looks at its folders.
+    pub(crate) async fn files_until(&self, wanted: usize) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let open = self.open_files();
+            if open == wanted {
+                return;
+            }
+            assert!(Instant::now() < end, "{open} files are open instead of {wanted}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Looks at the log until it is as it should be; gives up after [`PATIENCE`].
     pub(crate) async fn log_until(&mut self, what: &str, mut hit: impl FnMut(&[String]) -> bool) {
         let end = Instant::now() + PATIENCE;
