@@ -170,8 +170,9 @@ async fn leases(shared: &Shared, owner: &Owner) -> Result<[Lease; 2], Refused> {
     tokio::time::timeout(GIVING_WAY, room).await.unwrap_or(Err(busy))
 }
 
-/// Finds out whose connection it is and whether there is a place for it.
-async fn admit(shared: &Arc<Shared>, peer: SocketAddr) -> Option<ConnectionPlace> {
+/// Finds out whose connection it is and whether there is a place for it. `number` is its age: that of its arrival, whoever gets a
+/// place first of those that wait.
+async fn admit(shared: &Arc<Shared>, number: u64, peer: SocketAddr) -> Option<ConnectionPlace> {
     let admission = &shared.admission;
     let charge = match admission.classify_connection(peer.ip()).await {
         Ok(charge) => charge,
@@ -186,12 +187,7 @@ async fn admit(shared: &Arc<Shared>, peer: SocketAddr) -> Option<ConnectionPlace
         return None;
     }
     match leases(shared, charge.owner()).await {
-        Ok(leases) => Some(ConnectionPlace::new(
-            shared,
-            shared.connections.number(),
-            charge,
-            leases,
-        )),
+        Ok(leases) => Some(ConnectionPlace::new(shared, number, charge, leases)),
         Err(refused) => {
             let reason = format!(
                 "{} (limits.connections, isolation stages Connection and Handshake)",
@@ -203,13 +199,13 @@ async fn admit(shared: &Arc<Shared>, peer: SocketAddr) -> Option<ConnectionPlace
     }
 }
 
-async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+async fn serve(shared: Arc<Shared>, number: u64, stream: TcpStream, peer: SocketAddr) {
     // Answers leave in one write a turn; holding them back would only add delay.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "no TCP_NODELAY");
     }
     // Boxed, so that the task of the connection has no room for it.
-    if let Some(place) = Box::pin(admit(&shared, peer)).await {
+    if let Some(place) = Box::pin(admit(&shared, number, peer)).await {
         connection::serve(shared, Accepted { stream, peer, place }).await;
     }
 }
@@ -224,7 +220,8 @@ pub(crate) async fn run(shared: Arc<Shared>, listener: TcpListener, drain: Durat
         tokio::select! {
             accepted = listener.accept(), if tasks.len() < most => match accepted {
                 Ok((stream, peer)) => {
-                    tasks.spawn(serve(Arc::clone(&shared), stream, peer));
+                    let number = shared.connections.number();
+                    tasks.spawn(serve(Arc::clone(&shared), number, stream, peer));
                 }
                 Err(error) => accept_failed(&error).await,
             },
