@@ -1,8 +1,8 @@
 //! One monitored item: its parameters, its queue and its links into the lists of its subscription.
 
-use backplane_types::{DataValue, MonitoringMode, MonitoringParameters, Now, StatusCode};
+use backplane_types::{DataValue, MonitoringMode, MonitoringParameters, Now};
 
-use super::filter::{DataFilter, ItemTraits};
+use super::filter::{ItemFilter, ItemTraits};
 use super::limits::Limits;
 use super::message::Timestamps;
 use super::queue::{ItemQueue, Pushed};
@@ -70,7 +70,6 @@ pub(crate) struct Revised {
     pub(crate) sampling_interval: f64,
     pub(crate) queue_size: u32,
     pub(crate) discard_oldest: bool,
-    pub(crate) filter: DataFilter,
     pub(crate) timestamps: Timestamps,
 }
 
@@ -83,8 +82,8 @@ impl Revised {
         timestamps: Timestamps,
         default_sampling_interval: f64,
         default_queue_size: u32,
-    ) -> Result<Self, StatusCode> {
-        Ok(Self {
+    ) -> Self {
+        Self {
             client_handle: requested.client_handle,
             sampling_interval: limits.revise_sampling_interval(
                 requested.sampling_interval,
@@ -94,9 +93,8 @@ impl Revised {
             ),
             queue_size: limits.revise_queue_size(requested.queue_size, default_queue_size),
             discard_oldest: requested.discard_oldest,
-            filter: DataFilter::from_request(&requested.filter, traits)?,
             timestamps,
-        })
+        }
     }
 }
 
@@ -105,6 +103,7 @@ pub(crate) struct Item<S> {
     pub(crate) id: u32,
     pub(crate) source: S,
     pub(crate) revised: Revised,
+    pub(crate) filter: ItemFilter,
     pub(crate) traits: ItemTraits,
     pub(crate) mode: MonitoringMode,
     pub(crate) queue: ItemQueue,
@@ -126,11 +125,19 @@ pub(crate) struct Item<S> {
 }
 
 impl<S> Item<S> {
-    pub(crate) fn new(id: u32, source: S, revised: Revised, traits: ItemTraits, mode: MonitoringMode) -> Self {
+    pub(crate) fn new(
+        id: u32,
+        source: S,
+        revised: Revised,
+        filter: ItemFilter,
+        traits: ItemTraits,
+        mode: MonitoringMode,
+    ) -> Self {
         Self {
             id,
             source,
             revised,
+            filter,
             traits,
             mode,
             queue: ItemQueue::new(revised.queue_size, revised.discard_oldest),
@@ -152,8 +159,9 @@ impl<S> Item<S> {
 
     /// Queues a sample if it passes the filter.
     pub(crate) fn accept(&mut self, mut value: DataValue, now: Now) -> Option<Pushed> {
+        let ItemFilter::Data(filter) = &self.filter;
         if let Some(last) = self.queue.newest()
-            && !self.revised.filter.passes(last, &value)
+            && !filter.passes(last, &value)
         {
             return None;
         }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use backplane_types::{
-    DataValue, ExtensionObject, MonitoredItemCreateRequest, MonitoredItemCreateResult, MonitoredItemModifyRequest,
+    DataValue, MonitoredItemCreateRequest, MonitoredItemCreateResult, MonitoredItemModifyRequest,
     MonitoredItemModifyResult, MonitoringMode, MonitoringParameters, Now, StatusCode, TimestampsToReturn,
 };
 
 use super::Subscriptions;
+use super::filter::ItemFilter;
 use super::item::{Item, ItemKey, ResolvedItem, Revised, SampleKey, Sampler};
 use super::limits::Limits;
 use super::message::Timestamps;
@@ -290,20 +291,28 @@ fn create_item<S>(
         timestamps,
         subscription.publishing_interval,
         1,
-    )?;
+    );
+    let (filter, filter_result) = ItemFilter::from_request(&request.requested_parameters.filter, &resolved.traits)?;
     if subscription.items.len() >= limits.max_monitored_items {
         return Err(StatusCode::BAD_TOO_MANY_MONITORED_ITEMS);
     }
     subscription.lease.take_item()?;
     let id = subscription.items.fresh_id();
-    let item = Item::new(id, resolved.source, revised, resolved.traits, request.monitoring_mode);
+    let item = Item::new(
+        id,
+        resolved.source,
+        revised,
+        filter,
+        resolved.traits,
+        request.monitoring_mode,
+    );
     subscription.items.insert(item, resolved.initial, now);
     Ok(MonitoredItemCreateResult {
         status_code: StatusCode::GOOD,
         monitored_item_id: id,
         revised_sampling_interval: revised.sampling_interval,
         revised_queue_size: revised.queue_size,
-        filter_result: ExtensionObject::NULL,
+        filter_result,
     })
 }
 
@@ -327,8 +336,10 @@ fn modify_item<S>(
         timestamps,
         current.sampling_interval,
         current.queue_size,
-    )?;
+    );
+    let (filter, filter_result) = ItemFilter::from_request(&requested.filter, &item.traits)?;
     item.revised = revised;
+    item.filter = filter;
     if revised.queue_size != current.queue_size || revised.discard_oldest != current.discard_oldest {
         let resize = |item: &mut Item<S>| {
             item.queue.resize(revised.queue_size, revised.discard_oldest);
@@ -342,7 +353,7 @@ fn modify_item<S>(
         status_code: StatusCode::GOOD,
         revised_sampling_interval: revised.sampling_interval,
         revised_queue_size: revised.queue_size,
-        filter_result: ExtensionObject::NULL,
+        filter_result,
     })
 }
 

@@ -1,7 +1,8 @@
 //! Triggers, deadbands and the status code of every filter that is refused.
 
+use super::super::ItemFilter;
 use super::*;
-use backplane_types::{Array, DateTime};
+use backplane_types::{AggregateFilter, Array, DateTime, EventFilter};
 
 const NUMBER: ItemTraits = ItemTraits {
     is_value: true,
@@ -153,11 +154,8 @@ fn refused_filters() {
         (aggregate, NUMBER, StatusCode::BAD_MONITORED_ITEM_FILTER_UNSUPPORTED),
         (broken, NUMBER, StatusCode::BAD_MONITORED_ITEM_FILTER_INVALID),
     ] {
-        assert_eq!(
-            DataFilter::from_request(&request, &traits),
-            Err(expected),
-            "{request:?}"
-        );
+        let refused = ItemFilter::from_request(&request, &traits);
+        assert_eq!(refused.err(), Some(expected), "{request:?}");
     }
 }
 
@@ -166,8 +164,7 @@ fn text_may_have_every_trigger_without_deadband() {
     for trigger in 0..3 {
         assert!(DataFilter::from_request(&request(trigger, 0, 5.0), &TEXT).is_ok());
     }
-    assert_eq!(
-        DataFilter::from_request(&ExtensionObject::NULL, &TEXT),
-        Ok(DataFilter::DEFAULT)
-    );
+    let (filter, result) = ItemFilter::from_request(&ExtensionObject::NULL, &TEXT).unwrap();
+    assert!(matches!(filter, ItemFilter::Data(filter) if filter == DataFilter::DEFAULT));
+    assert!(result.is_null());
 }

@@ -1,37 +1,12 @@
-//! Data change filters (Part 4, 7.22.2; Part 8, 7.2): which filter an item may have, and whether a sample passes it.
+//! Data change filters (Part 4, 7.22.2; Part 8, 7.2): whether a sample has to be reported.
 //!
 //! It owns the comparison of two values. It must not know queues, nodes or services: what the node allows is handed in as [`ItemTraits`].
-//! Event and aggregate filters would be further variants next to [`DataFilter`], chosen by the type of the ExtensionObject.
 
-use backplane_types::{AggregateFilter, EventFilter};
 use backplane_types::{
-    ArrayValues, DataChangeFilter, DataChangeTrigger, DataValue, ExtensionObject, StatusCode, Structure, Variant,
+    ArrayValues, DataChangeFilter, DataChangeTrigger, DataValue, ExtensionObject, StatusCode, Variant,
 };
 
-/// What the node behind an item allows; given by the caller who resolved it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ItemTraits {
-    /// Whether the attribute is Value.
-    pub is_value: bool,
-    /// Whether the data type is a Number, so that a deadband has a meaning.
-    pub is_number: bool,
-    /// MinimumSamplingInterval of the node in ms: 0 is continuous, below 0 unknown.
-    pub minimum_sampling_interval: f64,
-    /// EURange of the node, low and high, for percent deadbands.
-    pub eu_range: Option<(f64, f64)>,
-}
-
-impl Default for ItemTraits {
-    /// A Value that is not a number and whose source is unknown.
-    fn default() -> Self {
-        Self {
-            is_value: true,
-            is_number: false,
-            minimum_sampling_interval: -1.0,
-            eu_range: None,
-        }
-    }
-}
+use super::ItemTraits;
 
 /// What has to change for a sample to be reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,24 +35,13 @@ impl DataFilter {
         deadband: None,
     };
 
-    /// The filter that a client asks for.
+    /// The filter in an ExtensionObject whose type is DataChangeFilter.
     ///
     /// # Errors
-    /// `BadFilterNotAllowed` (attribute other than Value, event filter on data, deadband on what is no number);
-    /// `BadMonitoredItemFilterUnsupported` (aggregate or unknown filter, unknown kind of deadband); `BadMonitoredItemFilterInvalid`
-    /// (cannot be decoded, unknown trigger); `BadDeadbandFilterInvalid` (negative or no number; percent above 100 or without EURange).
-    pub(crate) fn from_request(filter: &ExtensionObject, traits: &ItemTraits) -> Result<Self, StatusCode> {
-        if filter.is_null() {
-            return Ok(Self::DEFAULT);
-        }
-        match filter.type_id.as_standard() {
-            Some(DataChangeFilter::ENCODING_ID) => {}
-            Some(EventFilter::ENCODING_ID) => return Err(StatusCode::BAD_FILTER_NOT_ALLOWED),
-            Some(AggregateFilter::ENCODING_ID) if !traits.is_value => {
-                return Err(StatusCode::BAD_FILTER_NOT_ALLOWED);
-            }
-            _ => return Err(StatusCode::BAD_MONITORED_ITEM_FILTER_UNSUPPORTED),
-        }
+    /// `BadFilterNotAllowed` (attribute other than Value, deadband on what is no number); `BadMonitoredItemFilterUnsupported` (unknown kind
+    /// of deadband); `BadMonitoredItemFilterInvalid` (cannot be decoded, unknown trigger); `BadDeadbandFilterInvalid` (negative or no
+    /// number; percent above 100 or without EURange).
+    pub(super) fn from_request(filter: &ExtensionObject, traits: &ItemTraits) -> Result<Self, StatusCode> {
         if !traits.is_value {
             return Err(StatusCode::BAD_FILTER_NOT_ALLOWED);
         }
@@ -216,5 +180,5 @@ fn arrays_exceed(last: &ArrayValues, sample: &ArrayValues, deadband: f64) -> boo
 }
 
 #[cfg(test)]
-#[path = "filter_tests.rs"]
+#[path = "data_tests.rs"]
 mod tests;

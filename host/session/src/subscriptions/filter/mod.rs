@@ -1,0 +1,69 @@
+//! What decides about the samples of an item (Part 4, 7.22): one kind for each kind of filter that a client may ask for.
+//!
+//! It owns the choice of a filter, and what a filter keeps between samples. It must not know nodes or services: what the node allows is
+//! handed in as [`ItemTraits`]. A filter that computes (an aggregate) is one more variant of [`ItemFilter`] with its state in a box, so that an
+//! item without one stays as small as it is; its samples pass through [`Item::accept`](super::item::Item::accept), which is where it
+//! queues what it computed instead, and its revised parameters are the `result` of [`ItemFilter::from_request`].
+
+mod data;
+
+use backplane_types::{AggregateFilter, DataChangeFilter, EventFilter, ExtensionObject, StatusCode, Structure};
+
+pub(crate) use data::DataFilter;
+
+/// What the node behind an item allows; given by the caller who resolved it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ItemTraits {
+    /// Whether the attribute is Value.
+    pub is_value: bool,
+    /// Whether the data type is a Number, so that a deadband has a meaning.
+    pub is_number: bool,
+    /// MinimumSamplingInterval of the node in ms: 0 is continuous, below 0 unknown.
+    pub minimum_sampling_interval: f64,
+    /// EURange of the node, low and high, for percent deadbands.
+    pub eu_range: Option<(f64, f64)>,
+}
+
+impl Default for ItemTraits {
+    /// A Value that is not a number and whose source is unknown.
+    fn default() -> Self {
+        Self {
+            is_value: true,
+            is_number: false,
+            minimum_sampling_interval: -1.0,
+            eu_range: None,
+        }
+    }
+}
+
+/// The filter of an item.
+#[derive(Debug)]
+pub(crate) enum ItemFilter {
+    /// Compares each sample with the value queued before it.
+    Data(DataFilter),
+}
+
+impl ItemFilter {
+    /// The filter that a client asks for, and the filterResult to answer: null where the filter has none.
+    ///
+    /// # Errors
+    /// `BadFilterNotAllowed` (attribute other than Value, event filter on data); `BadMonitoredItemFilterUnsupported` (aggregate or unknown
+    /// filter); `BadMonitoredItemFilterInvalid` (cannot be decoded); those of the kind of filter.
+    pub(crate) fn from_request(
+        filter: &ExtensionObject,
+        traits: &ItemTraits,
+    ) -> Result<(Self, ExtensionObject), StatusCode> {
+        if filter.is_null() {
+            return Ok((Self::Data(DataFilter::DEFAULT), ExtensionObject::NULL));
+        }
+        match filter.type_id.as_standard() {
+            Some(DataChangeFilter::ENCODING_ID) => {
+                let filter = DataFilter::from_request(filter, traits)?;
+                Ok((Self::Data(filter), ExtensionObject::NULL))
+            }
+            Some(EventFilter::ENCODING_ID) => Err(StatusCode::BAD_FILTER_NOT_ALLOWED),
+            Some(AggregateFilter::ENCODING_ID) if !traits.is_value => Err(StatusCode::BAD_FILTER_NOT_ALLOWED),
+            _ => Err(StatusCode::BAD_MONITORED_ITEM_FILTER_UNSUPPORTED),
+        }
+    }
+}
