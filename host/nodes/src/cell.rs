@@ -186,6 +186,19 @@ impl ValueCell {
         self.store(sequence, packed);
     }
 
+    /// Sets a Good scalar in the form of [`Variant::to_bits`] whose source and server time are `now`.
+    pub(crate) fn write_scalar(&self, kind: BuiltInType, bits: u64, now: DateTime) {
+        let packed = Packed {
+            head: head(kind.id(), FLAG_PUBLISHED | FLAG_SOURCE | FLAG_SERVER, None),
+            bits,
+            source: now.ticks(),
+            server: now.ticks(),
+            large: None,
+        };
+        let sequence = self.begin();
+        self.store(sequence, packed);
+    }
+
     /// Sets value, status and times if nothing was written since `version`. Answers whether it did.
     #[must_use]
     pub fn write_if(&self, version: u64, value: DataValue) -> bool {

@@ -12,6 +12,7 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 
 use crate::model::node::{End, Handle, Link, Node, Reference};
 use crate::model::{Export, Model, store};
+use crate::services::pages::Pages;
 use crate::typing::TypeRule;
 
 /// A node of a graph. Means nothing in another graph.
@@ -59,6 +60,8 @@ pub(crate) struct Graph {
     hasher: DefaultHashBuilder,
     pub(crate) known: Known,
     pub(crate) max_type_depth: u32,
+    /// What Browse has answered about it.
+    pub(crate) pages: Pages,
 }
 
 impl Graph {

@@ -113,7 +113,15 @@ pub fn fit(value: Variant, rule: TypeRule, rank: i32, dimensions: &[u32]) -> Res
 /// Whether a value is a scalar of exactly the declared type, which nearly all are. False for what has to be looked at more closely.
 #[inline]
 pub(crate) fn is_declared_scalar(value: &Variant, rule: TypeRule, rank: i32) -> bool {
-    rank_fits(rank, 0) && value.to_bits().is_some_and(|(kind, _)| rule == TypeRule(kind.id()))
+    value
+        .to_bits()
+        .is_some_and(|(kind, _)| declares_scalar(kind, rule, rank))
+}
+
+/// The same for the type of a value.
+#[inline]
+pub(crate) fn declares_scalar(kind: BuiltInType, rule: TypeRule, rank: i32) -> bool {
+    rank_fits(rank, 0) && rule == TypeRule(kind.id())
 }
 
 /// An array of Variant may stand for an array of an abstract type, if every element fits.

@@ -228,6 +228,9 @@ pub(crate) struct Load {
     /// sub: the writer writes the first so many variables [default: all that have items]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) write_nodes: Option<u32>,
+    /// write: to variables whose plugin is asked about every write, which only the product has
+    #[arg(long)]
+    pub(crate) through_plugin: bool,
     /// Security of the channels
     #[arg(long, value_enum, default_value_t)]
     pub(crate) security: Security,

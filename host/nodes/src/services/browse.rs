@@ -6,6 +6,7 @@ use backplane_types::view::{BrowseDescriptionRef, BrowseNextView, BrowseView};
 use backplane_types::{BinaryEncode, BrowseDirection, Encoder, StatusCode};
 
 use super::continuation::{ContinuationPoints, Point};
+use super::pages::{Looked, Question};
 use super::{ServiceContext, check_count, check_size, no_diagnostics};
 use crate::graph::{Edge, Graph, NodeKey};
 use crate::manager::CallContext;
@@ -123,27 +124,55 @@ pub fn browse(
     };
     points.begin_request();
     out.i32(i32::try_from(view.nodes_to_browse.len()).unwrap_or(i32::MAX));
-    for operation in &view.nodes_to_browse {
-        let operation = operation.map_err(StatusCode::from)?;
-        match open(snapshot, cx.call, &operation, limit) {
-            Ok(position) => {
-                page(
-                    Point {
-                        graph: Arc::clone(&snapshot.graph),
-                        position,
-                    },
-                    snapshot,
-                    cx,
-                    points,
-                    out,
-                );
+    let mut operations = view.nodes_to_browse.iter();
+    while let Some(operation) = operations.next_with_bytes() {
+        let (operation, bytes) = operation.map_err(StatusCode::from)?;
+        let question = Question {
+            caller: &cx.call.caller,
+            limit,
+            operation: bytes,
+        };
+        let pages = &snapshot.graph.pages;
+        let looked = if cx.call.internal {
+            Looked::Missing
+        } else {
+            pages.look(&question, |result| out.raw(result))
+        };
+        if !matches!(looked, Looked::Found) {
+            let begin = out.position();
+            let complete = browse_one(snapshot, cx, &operation, limit, points, out);
+            if let Looked::Wanted(number) = looked
+                && complete
+                && out.error().is_none()
+            {
+                pages.keep(number, &question, out.written_from(begin));
             }
-            Err(status) => refuse(status, out),
         }
         check_size(out, start, cx)?;
     }
     no_diagnostics(out);
     Ok(())
+}
+
+/// Appends one BrowseResult. Whether it says all there is to say.
+fn browse_one(
+    snapshot: &Snapshot,
+    cx: &ServiceContext<'_>,
+    operation: &BrowseDescriptionRef<'_>,
+    limit: u32,
+    points: &mut ContinuationPoints,
+    out: &mut Encoder<'_>,
+) -> bool {
+    match open(snapshot, cx.call, operation, limit) {
+        Ok(position) => {
+            let graph = Arc::clone(&snapshot.graph);
+            page(Point { graph, position }, snapshot, cx, points, out)
+        }
+        Err(status) => {
+            refuse(status, out);
+            false
+        }
+    }
 }
 
 fn open(
@@ -191,19 +220,20 @@ fn refuse(status: StatusCode, out: &mut Encoder<'_>) {
     out.i32(-1);
 }
 
-/// Appends one BrowseResult with the next references, and holds a continuation point if there are more.
+/// Appends one BrowseResult with the next references, and holds a continuation point if there are more. Whether there are none.
 fn page(
     point: Point,
     snapshot: &Snapshot,
     cx: &ServiceContext<'_>,
     points: &mut ContinuationPoints,
     out: &mut Encoder<'_>,
-) {
+) -> bool {
     let Point { graph, position } = point;
     let overflow = position.overflow(&graph, cx.call);
     let most = snapshot.limits.max_browse_continuation_points;
     if overflow.is_some() && !points.has_room(most) {
-        return refuse(StatusCode::BAD_NO_CONTINUATION_POINTS, out);
+        refuse(StatusCode::BAD_NO_CONTINUATION_POINTS, out);
+        return false;
     }
     out.u32(StatusCode::GOOD.0);
     match overflow {
@@ -222,6 +252,7 @@ fn page(
         list.add();
     }
     out.close_list(list);
+    overflow.is_none()
 }
 
 /// Appends a ReferenceDescription (Part 4, 7.30), with null for what the mask does not ask for.
@@ -280,7 +311,9 @@ pub fn browse_next(
     for id in &view.continuation_points {
         match points.take(id.map_err(StatusCode::from)?) {
             Some(_) if view.release_continuation_points => refuse(StatusCode::GOOD, out),
-            Some(point) => page(point, snapshot, cx, points, out),
+            Some(point) => {
+                page(point, snapshot, cx, points, out);
+            }
             None => refuse(StatusCode::BAD_CONTINUATION_POINT_INVALID, out),
         }
         check_size(out, start, cx)?;

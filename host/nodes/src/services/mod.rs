@@ -12,6 +12,7 @@ mod browse;
 mod call;
 mod continuation;
 mod fan_out;
+pub(crate) mod pages;
 mod read;
 mod read_batch;
 mod register;

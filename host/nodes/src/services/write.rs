@@ -3,6 +3,7 @@
 //! A write is checked as a whole before anything happens. It then goes to the cell of its variable, or to the manager and, when that says Good, to the
 //! cell. Source times are kept as the client sent them; a status is taken only where the variable has StatusWrite.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use backplane_types::view::{DecodeRef, NodeIdBytes, WriteValueBytes};
@@ -43,19 +44,41 @@ pub fn write(
     body: &[u8],
     out: &mut Encoder<'_>,
 ) -> Result<Progress, StatusCode> {
-    let (mut decoder, count) = open(snapshot, cx, body)?;
-    if check_all(snapshot, cx, decoder.clone(), count)? {
-        return Ok(Progress::MustWait);
+    let (decoder, count) = open(snapshot, cx, body)?;
+    let mut planned = PLAN.take();
+    planned.clear();
+    let progress = plan(snapshot, cx, decoder, count, &mut planned).and_then(|complete| {
+        if !complete {
+            return Ok(Progress::MustWait);
+        }
+        out.i32(i32::try_from(count).unwrap_or(i32::MAX));
+        for planned in &planned {
+            let status = carry_out(snapshot, cx, body, planned);
+            out.u32(status.err().unwrap_or(StatusCode::GOOD).0);
+        }
+        no_diagnostics(out);
+        Ok(Progress::Done)
+    });
+    if planned.capacity() <= KEPT_PLAN {
+        PLAN.set(planned);
     }
-    out.i32(i32::try_from(count).unwrap_or(i32::MAX));
-    for _ in 0..count {
-        let operation = WriteValueBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?;
-        let target = find(snapshot, cx, &operation.node_id, operation.attribute_id);
-        let status = target.and_then(|target| to_cell(snapshot, cx, &target, &operation));
-        out.u32(status.err().unwrap_or(StatusCode::GOOD).0);
-    }
-    no_diagnostics(out);
-    Ok(Progress::Done)
+    progress
+}
+
+/// Operations that the plan of a Write may have room for between two of them.
+const KEPT_PLAN: usize = 4096;
+
+thread_local! {
+    /// So that no Write allocates a plan.
+    static PLAN: Cell<Vec<Planned>> = const { Cell::new(Vec::new()) };
+}
+
+/// An operation that was checked, before the first one is done.
+enum Planned {
+    /// Good for certain: a scalar in the form of [`Variant::to_bits`] for a cell.
+    Scalar(NodeKey, BuiltInType, u64),
+    /// Any other one, by the bytes that are left of the message where it begins.
+    Other { left: usize },
 }
 
 /// A decoder at the first operation, and how many there are.
@@ -69,16 +92,30 @@ fn open<'a>(snapshot: &Snapshot, cx: &ServiceContext<'_>, body: &'a [u8]) -> Res
     Ok((decoder, count))
 }
 
-/// Checks all operations before the first one is done. Answers whether a manager must be asked, as soon as that is known: the rest is then unchecked.
-fn check_all(
+/// Checks all operations before the first one is done. False: a manager must be asked; the rest is then unchecked.
+fn plan(
     snapshot: &Snapshot,
     cx: &ServiceContext<'_>,
     mut decoder: Decoder<'_>,
     count: usize,
+    planned: &mut Vec<Planned>,
 ) -> Result<bool, StatusCode> {
-    // Whether the managers of a namespace want to be asked; operations next to each other are mostly in the same one.
+    // What managers want of writes, and whether any of a namespace wants to be asked: operations next to each other are mostly in the same one.
+    let mut wants = None;
     let mut asks = None;
     for _ in 0..count {
+        let left = decoder.rest().len();
+        let before = decoder.clone();
+        if let Some((id, kind, bits)) = WriteValueBytes::usual(&mut decoder) {
+            match usual(snapshot, &id, kind, &mut wants) {
+                Usual::ToCell(key) => {
+                    planned.push(Planned::Scalar(key, kind, bits));
+                    continue;
+                }
+                Usual::ToManager => return Ok(false),
+                Usual::Not => decoder = before,
+            }
+        }
         let (node_id, attribute) = WriteValueBytes::check(&mut decoder).map_err(StatusCode::from)?;
         let namespace = node_id.namespace();
         let asked = match asks {
@@ -87,10 +124,79 @@ fn check_all(
         };
         asks = Some((namespace, asked));
         if asked && find(snapshot, cx, &node_id, attribute).is_ok_and(|target| target.how == Writes::ToManager) {
-            return Ok(true);
+            return Ok(false);
+        }
+        planned.push(Planned::Other { left });
+    }
+    Ok(true)
+}
+
+/// Does what was planned.
+fn carry_out(snapshot: &Snapshot, cx: &ServiceContext<'_>, body: &[u8], planned: &Planned) -> Result<(), StatusCode> {
+    match planned {
+        Planned::Scalar(key, kind, bits) => {
+            let variable = snapshot.graph.node(*key).and_then(Node::variable);
+            let Some(Source::Cell(cell)) = variable.map(|variable| &variable.source) else {
+                return Err(StatusCode::BAD_INTERNAL_ERROR);
+            };
+            cell.write_scalar(*kind, *bits, cx.now.utc);
+            Ok(())
+        }
+        Planned::Other { left } => {
+            let start = body.len().saturating_sub(*left);
+            let mut decoder = Decoder::new(body.get(start..).unwrap_or_default(), cx.decode);
+            let operation = WriteValueBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?;
+            let target = find(snapshot, cx, &operation.node_id, operation.attribute_id)?;
+            to_cell(snapshot, cx, &target, &operation)
         }
     }
-    Ok(false)
+}
+
+/// What becomes of a scalar for the whole Value of a node, as far as that is plain.
+enum Usual {
+    ToCell(NodeKey),
+    ToManager,
+    Not,
+}
+
+/// Nothing has to be checked for a variable that everybody may write, if it declares the very type that comes.
+fn usual(snapshot: &Snapshot, id: &NodeIdBytes<'_>, kind: BuiltInType, wants: &mut Option<(u32, Writes)>) -> Usual {
+    let Some((key, node)) = snapshot.graph.look_up(id) else {
+        return Usual::Not;
+    };
+    let variable = match node.variable() {
+        Some(variable) if node.extra.is_none() && variable.access & CURRENT_WRITE != 0 => variable,
+        _ => return Usual::Not,
+    };
+    let fits = typing::declares_scalar(kind, variable.rule, variable.rank) && variable.instrument_range().is_none();
+    if !matches!(variable.source, Source::Cell(_)) {
+        return Usual::Not;
+    }
+    let writes = match wants {
+        Some((slot, writes)) if *slot == key.slot => *writes,
+        _ => {
+            let Some(attached) = snapshot.attached_at(key.slot) else {
+                return Usual::Not;
+            };
+            let writes = attached.manager.facets().writes;
+            *wants = Some((key.slot, writes));
+            writes
+        }
+    };
+    match of(variable, writes) {
+        Writes::ToManager => Usual::ToManager,
+        Writes::ToCell if fits => Usual::ToCell(key),
+        _ => Usual::Not,
+    }
+}
+
+/// Where a write of this variable goes, if its manager wants `writes`: without a tag the manager could not be told which variable it is, so that
+/// such a variable is the host's alone.
+fn of(variable: &Variable, writes: Writes) -> Writes {
+    match writes {
+        Writes::ToManager if variable.tag == 0 => Writes::ToCell,
+        writes => writes,
+    }
 }
 
 /// Whether writes to some node of a namespace go to its manager.
@@ -122,12 +228,11 @@ fn find<'s>(
     }
     rights::check(node, cx.call, permission::WRITE)?;
     let attached = snapshot.attached_at(key.slot).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
-    let how = attached.manager.facets().writes;
-    let possible = match (&variable.source, how) {
-        (Source::Cell(_), Writes::ToCell) => true,
-        (Source::Cell(_) | Source::OnDemand, Writes::ToManager) => variable.tag != 0,
-        _ => false,
-    };
+    let how = of(variable, attached.manager.facets().writes);
+    let possible = matches!(
+        (&variable.source, how),
+        (Source::Cell(_), Writes::ToCell | Writes::ToManager) | (Source::OnDemand, Writes::ToManager)
+    );
     if possible {
         Ok(Target {
             slot: key.slot,

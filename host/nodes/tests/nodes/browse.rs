@@ -363,3 +363,40 @@ fn the_folder_of_another_manager_shows_what_hangs_on_it() {
     assert!(!names(&world.browse(&objects()).references).contains(&"Big".to_owned()));
     assert_eq!(world.browse(&node("Big")).status_code, StatusCode::BAD_NODE_ID_UNKNOWN);
 }
+
+/// Answers are remembered; nobody may notice.
+#[test]
+fn asking_again_gives_what_is_there_now() {
+    let mut world = with_limits(Limits::default(), 3);
+    for _ in 0..4 {
+        assert_eq!(names(&world.browse(&node("Big")).references), ["V0", "V1", "V2"]);
+    }
+    let mut steps = builder();
+    steps.remove(node("V1"));
+    world.space.update(world.id, &steps).unwrap();
+    for _ in 0..4 {
+        assert_eq!(names(&world.browse(&node("Big")).references), ["V0", "V2"]);
+    }
+    let both = [forward(&node("Big")), forward(&node("V0")), forward(&node("Big"))];
+    for _ in 0..4 {
+        let results = world.browse_all(0, &both).unwrap();
+        assert_eq!(names(&results[0].references), ["V0", "V2"]);
+        assert_eq!(results[0], results[2]);
+        assert_ne!(results[1], results[2]);
+    }
+}
+
+#[test]
+fn every_answer_that_is_cut_has_a_point_of_its_own() {
+    let mut world = with_limits(Limits::default(), 3);
+    let mut points = Vec::new();
+    for _ in 0..4 {
+        let result = world.browse_all(2, &[forward(&node("Big"))]).unwrap().pop().unwrap();
+        assert_eq!(result.references.len(), 2);
+        points.push(point(&result));
+    }
+    for point in points {
+        let rest = world.browse_next(false, &[&point]).unwrap().pop().unwrap();
+        assert_eq!(names(&rest.references), ["V2"]);
+    }
+}

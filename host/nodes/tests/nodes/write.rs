@@ -524,3 +524,36 @@ fn managers_that_fail_or_answer_too_little() {
     assert_eq!(world.manager.complaints.lock().unwrap().len(), 1);
     assert_eq!(world.value(&node("Number")), Variant::Int32(1));
 }
+
+/// A manager that is asked knows its variables by their tags.
+#[test]
+fn a_variable_without_a_tag_is_the_hosts_alone() {
+    static ASKED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+    let manager = TestManager {
+        writes: Writes::ToManager,
+        writer: Some(Box::new(|writes| {
+            ASKED.lock().unwrap().extend(writes.iter().map(|write| write.tag));
+            Ok(vec![StatusCode::GOOD; writes.len()])
+        })),
+        ..TestManager::default()
+    };
+    let mut all = steps();
+    all.variable(
+        node("Kept"),
+        NodeId::numeric(0, 85),
+        name("Kept"),
+        0,
+        NodeId::numeric(0, 6),
+        DataValue::new(1i32),
+        3,
+    );
+    let world = World::with(manager, Limits::default(), &all);
+    assert_eq!(world.write_all(&[int("Kept", 7)]).unwrap(), [StatusCode::GOOD]);
+    assert_eq!(world.value(&node("Kept")), Variant::Int32(7));
+    assert!(ASKED.lock().unwrap().is_empty());
+    let both = [int("Kept", 8), int("Int", 9)];
+    assert_eq!(world.write_all(&both).unwrap(), [StatusCode::GOOD; 2]);
+    assert_eq!(world.value(&node("Kept")), Variant::Int32(8));
+    assert_eq!(world.value(&node("Int")), Variant::Int32(9));
+    assert_eq!(ASKED.lock().unwrap().len(), 1);
+}

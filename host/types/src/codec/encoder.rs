@@ -37,6 +37,12 @@ impl<'a> Encoder<'a> {
         self.out.len()
     }
 
+    /// What was written after `position` (see [`Encoder::position`]).
+    #[must_use]
+    pub fn written_from(&self, position: usize) -> &[u8] {
+        self.out.get(position..).unwrap_or_default()
+    }
+
     /// Forgets everything written after `position` (see [`Encoder::position`]).
     pub fn truncate(&mut self, position: usize) {
         self.out.truncate(position);

@@ -101,6 +101,16 @@ pub struct ListViewIter<'a, T> {
     element: PhantomData<fn() -> T>,
 }
 
+impl<'a, T: DecodeRef<'a>> ListViewIter<'a, T> {
+    /// The next element, with the bytes that it takes.
+    pub fn next_with_bytes(&mut self) -> Option<Result<(T, &'a [u8]), DecodeError>> {
+        let before = self.elements.rest();
+        let element = self.next()?;
+        let length = before.len().saturating_sub(self.elements.rest().len());
+        Some(element.map(|element| (element, before.get(..length).unwrap_or_default())))
+    }
+}
+
 impl<'a, T: DecodeRef<'a>> Iterator for ListViewIter<'a, T> {
     type Item = Result<T, DecodeError>;
 

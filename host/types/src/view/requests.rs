@@ -1,6 +1,6 @@
 //! Borrowed forms of the requests of the fast path (Part 4, 5.9 to 5.14), field by field in the order of the wire.
 
-use crate::builtin::{DateTime, FOUR_BYTE, NodeIdBytes, NodeIdRef};
+use crate::builtin::{BuiltInType, DateTime, FOUR_BYTE, NodeIdBytes, NodeIdRef};
 use crate::codec::{BinaryDecode, DecodeError, DecodeLimits, Decoder};
 use crate::{AttributeId, BrowseDirection, RequestHeader, SubscriptionAcknowledgement, TimestampsToReturn};
 
@@ -239,7 +239,45 @@ pub struct WriteValueBytes<'a> {
     pub value: DataValueRef<'a>,
 }
 
+/// The attribute Value, a null index range, and a DataValue that is a Value alone.
+const PLAIN_VALUE: [u8; 9] = [13, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1];
+
 impl<'a> WriteValueBytes<'a> {
+    /// Takes the usual operation, a number or Boolean as the whole Value of a node with a string id, without status and times, if that is what comes
+    /// next; the value in the form of [`Variant::to_bits`](crate::Variant::to_bits). Otherwise nothing is taken, and
+    /// [`decode_ref`](DecodeRef::decode_ref) tells what it is.
+    #[inline]
+    pub fn usual(d: &mut Decoder<'a>) -> Option<(NodeIdBytes<'a>, BuiltInType, u64)> {
+        let before = d.rest();
+        let taken = Self::take_usual(d);
+        if taken.is_none() {
+            d.back_to(before);
+        }
+        taken
+    }
+
+    #[inline]
+    fn take_usual(d: &mut Decoder<'a>) -> Option<(NodeIdBytes<'a>, BuiltInType, u64)> {
+        let id = NodeIdBytes::decode_string(d)?;
+        if !d.skip_if(&PLAIN_VALUE) {
+            return None;
+        }
+        let kind = BuiltInType::from_id(d.u8().ok()?).filter(|kind| *kind <= BuiltInType::Double)?;
+        let bits = match kind.fixed_size()? {
+            1 => d.u8().ok()?.into(),
+            2 => d.u16().ok()?.into(),
+            4 => d.u32().ok()?.into(),
+            _ => d.u64().ok()?,
+        };
+        // Every byte but 0 is true (Part 6, 5.2.2.1).
+        let bits = if kind == BuiltInType::Boolean {
+            u64::from(bits != 0)
+        } else {
+            bits
+        };
+        Some((id, kind, bits))
+    }
+
     /// Passes over an operation and answers its node and attribute. All of it is checked, the text of the NodeId too.
     ///
     /// # Errors

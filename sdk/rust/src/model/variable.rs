@@ -110,7 +110,8 @@ impl<T: Typed> Variable<T> {
         self
     }
 
-    /// Clients may write it: `Writer::write` is asked.
+    /// Clients may write it: `Writer::write` is asked, where there is a [`Writer`](crate::Writer) and the tag is not [`Tag::NONE`]; else the host keeps
+    /// what was written.
     pub fn writable(mut self) -> Self {
         self.spec.access |= ids::access::CURRENT_WRITE;
         self

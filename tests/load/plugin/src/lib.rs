@@ -4,7 +4,8 @@
 //!
 //! | ids | type | what | setting, with its default |
 //! |---|---|---|---|
-//! | `v0`, `v1`, ... | Int32 | kept by the host, writable; every write passes through the plugin | `variables` = 1000 |
+//! | `v0`, `v1`, ... | Int32 | kept by the host, writable | `variables` = 1000 |
+//! | `w0`, `w1`, ... | Int32 | kept by the host, writable; every write passes through the plugin | `variables` = 1000 |
 //! | `d0`, `d1`, ... | Int32 | asked for at each read: always the number in the id | `on_demand` = 1000 |
 //! | `c0`, `c1`, ... | UInt64 | asked for, and one more at each read | `counters` = 0 |
 //!
@@ -20,8 +21,8 @@ use backplane_sdk::{
 
 /// Most variables of one kind.
 const MOST: u32 = 100_000;
-/// What the tags of each kind begin with.
-const VARIABLES: u32 = 1;
+/// What the tags of each kind begin with; `v0` and its like have none.
+const WRITTEN: u32 = 1;
 const ON_DEMAND: u32 = 1_000_000;
 const COUNTERS: u32 = 2_000_000;
 /// Counters may be sampled this often.
@@ -49,10 +50,11 @@ impl NodeManager for Load {
         let folder = ns.id("Load");
         let mut change = Change::new().add(Folder::new(&folder, "Load"));
         for index in 0..variables {
-            let name = format!("v{index}");
-            let tag: Tag<i32> = Tag::new(VARIABLES + index);
-            let node = Variable::new(tag, ns.id(name.as_str()), &name);
-            change = change.add(node.under(&folder).value(signed(index)).writable());
+            for (prefix, tag) in [("v", Tag::NONE), ("w", Tag::new(WRITTEN + index))] {
+                let name = format!("{prefix}{index}");
+                let node: Variable<i32> = Variable::new(tag, ns.id(name.as_str()), &name);
+                change = change.add(node.under(&folder).value(signed(index)).writable());
+            }
         }
         for index in 0..self.on_demand {
             let name = format!("d{index}");

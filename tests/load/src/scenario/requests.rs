@@ -20,6 +20,7 @@ const TURNS: usize = 16;
 
 pub(crate) fn run(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
     let (ask, prefix) = match run.scenario {
+        Scenario::Write if run.load.through_plugin => (Ask::Write, "w"),
         Scenario::Write => (Ask::Write, "v"),
         Scenario::Ondemand => (Ask::Read, "d"),
         Scenario::Browse => (Ask::Browse, ""),
