@@ -11,6 +11,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 /// What each crate of the host may depend on, of ours.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("backplane-types", &[]),
+    ("backplane-aggregates", &["backplane-types"]),
     ("backplane-crypto", &["backplane-types"]),
     ("backplane-channel", &["backplane-types", "backplane-crypto"]),
     ("backplane-session", &["backplane-types"]),
