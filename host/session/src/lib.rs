@@ -5,12 +5,14 @@
 //! [`RandomSource`], values through [`Sampler`]; slow work (verifying signatures, reading from plugins) leaves as an effect and comes back
 //! as an input. So a day of keep-alives runs in a moment, and every row of the state tables is a test.
 
+mod events;
 mod random;
 mod sessions;
 mod subscriptions;
 #[cfg(test)]
 mod test_support;
 
+pub use events::{BaseEventTypes, Event, EventBuilder, EventField, EventIds, EventTypes, FilterLimits};
 pub use random::{RandomSource, RandomUnavailable};
 pub use sessions::{
     Activated, ActivationCheck, CancelTable, ChannelId, ChannelInfo, CloseReason, CreatedSession, Identity,

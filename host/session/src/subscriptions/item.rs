@@ -2,7 +2,9 @@
 
 use backplane_types::{DataValue, MonitoringMode, MonitoringParameters, Now};
 
-use super::filter::{ItemFilter, ItemTraits};
+use crate::events::EventQueue;
+
+use super::filter::{EventFeed, ItemFilter, ItemTraits};
 use super::limits::Limits;
 use super::message::Timestamps;
 use super::queue::{ItemQueue, Pushed};
@@ -83,6 +85,16 @@ impl Revised {
         default_sampling_interval: f64,
         default_queue_size: u32,
     ) -> Self {
+        if traits.is_notifier {
+            return Self {
+                client_handle: requested.client_handle,
+                // Events come when they happen.
+                sampling_interval: 0.0,
+                queue_size: limits.revise_event_queue_size(requested.queue_size),
+                discard_oldest: requested.discard_oldest,
+                timestamps,
+            };
+        }
         Self {
             client_handle: requested.client_handle,
             sampling_interval: limits.revise_sampling_interval(
@@ -129,10 +141,13 @@ impl<S> Item<S> {
         id: u32,
         source: S,
         revised: Revised,
-        filter: ItemFilter,
+        mut filter: ItemFilter,
         traits: ItemTraits,
         mode: MonitoringMode,
     ) -> Self {
+        if let ItemFilter::Event(feed) = &mut filter {
+            feed.queue = EventQueue::new(revised.queue_size, revised.discard_oldest);
+        }
         Self {
             id,
             source,
@@ -154,12 +169,55 @@ impl<S> Item<S> {
     }
 
     pub(crate) fn is_sampled(&self) -> bool {
-        self.mode != MonitoringMode::DISABLED && !self.gone
+        self.mode != MonitoringMode::DISABLED && !self.gone && self.events().is_none()
+    }
+
+    /// What an event item has in place of a queue of values.
+    pub(crate) fn events(&self) -> Option<&EventFeed> {
+        match &self.filter {
+            ItemFilter::Event(feed) => Some(feed),
+            ItemFilter::Data(_) => None,
+        }
+    }
+
+    /// As [`Item::events`], to change it.
+    pub(crate) fn events_mut(&mut self) -> Option<&mut EventFeed> {
+        match &mut self.filter {
+            ItemFilter::Event(feed) => Some(feed),
+            ItemFilter::Data(_) => None,
+        }
+    }
+
+    /// Values or events to report.
+    pub(crate) fn queued(&self) -> usize {
+        self.events().map_or_else(|| self.queue.len(), |feed| feed.queue.len())
+    }
+
+    /// Forgets what is queued.
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+        if let Some(feed) = self.events_mut() {
+            feed.queue.clear();
+        }
+    }
+
+    /// Changes size and policy of the queue to the revised ones; returns how many events were lost.
+    pub(crate) fn resize(&mut self, now: Now) -> u64 {
+        let (size, discard_oldest) = (self.revised.queue_size, self.revised.discard_oldest);
+        match self.events_mut() {
+            Some(feed) => feed.queue.resize(size, discard_oldest, now),
+            None => {
+                self.queue.resize(size, discard_oldest);
+                0
+            }
+        }
     }
 
     /// Queues a sample if it passes the filter.
     pub(crate) fn accept(&mut self, mut value: DataValue, now: Now) -> Option<Pushed> {
-        let ItemFilter::Data(filter) = &self.filter;
+        let ItemFilter::Data(filter) = &self.filter else {
+            return None;
+        };
         if let Some(last) = self.queue.newest()
             && !filter.passes(last, &value)
         {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use backplane_types::StatusCode;
 
+use crate::events::FilterLimits;
+
 /// A run of sampling intervals that are kept in groups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SamplingRates {
@@ -39,6 +41,12 @@ pub struct Limits {
     pub max_retransmission_bytes: usize,
     /// Longest queue of a monitored item; longer requests are revised.
     pub max_queue_size: u32,
+    /// Longest queue of an event item; longer requests are revised.
+    pub max_event_queue_size: u32,
+    /// Queue of an event item whose client leaves the size to the server.
+    pub default_event_queue_size: u32,
+    /// Limits of event filters.
+    pub event_filter: FilterLimits,
     /// Shortest publishing interval in ms.
     pub min_publishing_interval: f64,
     /// Longest publishing interval in ms; also the longest time between two messages.
@@ -79,6 +87,9 @@ impl Default for Limits {
             max_retransmission_messages: 40,
             max_retransmission_bytes: 16 << 20,
             max_queue_size: 100,
+            max_event_queue_size: 10_000,
+            default_event_queue_size: 1000,
+            event_filter: FilterLimits::default(),
             min_publishing_interval: 10.0,
             max_publishing_interval: 3_600_000.0,
             publishing_resolution: 1.0,
@@ -122,6 +133,10 @@ impl Limits {
                 "max_retransmission_messages must be at least 1",
             ),
             (self.max_queue_size > 0, "max_queue_size must be at least 1"),
+            (
+                self.max_event_queue_size > 0 && self.default_event_queue_size <= self.max_event_queue_size,
+                "max_event_queue_size must be at least 1 and not below default_event_queue_size",
+            ),
             (
                 positive(self.min_publishing_interval) && positive(self.publishing_resolution),
                 "min_publishing_interval and publishing_resolution must be longer than 0",
@@ -205,6 +220,17 @@ impl Limits {
     pub fn revise_queue_size(&self, requested: u32, current: u32) -> u32 {
         let size = if requested == 0 { current } else { requested };
         size.clamp(1, self.max_queue_size)
+    }
+
+    /// The revised queue size of an event item: 0 stands for the server's default, the largest number for its maximum (Part 4, 7.21).
+    #[must_use]
+    pub fn revise_event_queue_size(&self, requested: u32) -> u32 {
+        let size = if requested == 0 {
+            self.default_event_queue_size
+        } else {
+            requested
+        };
+        size.clamp(1, self.max_event_queue_size)
     }
 
     /// The revised sampling interval in ms; 0 is by exception.

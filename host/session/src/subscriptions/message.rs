@@ -3,30 +3,38 @@
 //! It owns the bytes of a message. It must not know which items there are or when a message is due.
 
 use backplane_types::{
-    DataChangeNotification, DataValue, DateTime, DiagnosticInfo, Encoder, NodeId, StatusChangeNotification, StatusCode,
-    Structure, TimestampsToReturn, Variant,
+    DataChangeNotification, DataValue, DateTime, DiagnosticInfo, Encoder, EventNotificationList, NodeId,
+    StatusChangeNotification, StatusCode, Structure, TimestampsToReturn, Variant,
 };
+
+use crate::events::{Event, Filter};
 
 use super::queue::Entry;
 
 /// ExtensionObject body in binary.
 const BINARY_BODY: u8 = 1;
 
-/// Writes a message with one DataChangeNotification, value by value.
-pub(crate) struct DataChangeWriter<'a> {
+/// Writes a message with a DataChangeNotification, an EventNotificationList or both, notification by notification.
+pub(crate) struct NotificationWriter<'a> {
     e: Encoder<'a>,
+    /// Where the notificationData list starts.
+    list_at: usize,
     body_length_at: usize,
     count_at: usize,
     count: u32,
+    /// EventFieldLists: they follow the values, wherever in between they came.
+    events: Vec<u8>,
+    event_count: u32,
     max_size: usize,
 }
 
-impl<'a> DataChangeWriter<'a> {
+impl<'a> NotificationWriter<'a> {
     /// Starts a message in an empty buffer.
     pub(crate) fn new(buffer: &'a mut Vec<u8>, sequence_number: u32, publish_time: DateTime, max_size: usize) -> Self {
         buffer.clear();
         let mut e = Encoder::new(buffer);
         header(&mut e, sequence_number, publish_time);
+        let list_at = e.position();
         e.i32(1);
         e.put(&NodeId::standard(DataChangeNotification::ENCODING_ID));
         e.u8(BINARY_BODY);
@@ -36,21 +44,24 @@ impl<'a> DataChangeWriter<'a> {
         e.u32(0);
         Self {
             e,
+            list_at,
             body_length_at,
             count_at,
             count: 0,
+            events: Vec::new(),
+            event_count: 0,
             max_size,
         }
     }
 
     /// Notifications so far.
     pub(crate) fn count(&self) -> u32 {
-        self.count
+        self.count.saturating_add(self.event_count)
     }
 
     /// Whether the message has reached its size.
     pub(crate) fn is_full(&self) -> bool {
-        self.e.position() >= self.max_size
+        self.e.position() + self.events.len() >= self.max_size
     }
 
     /// Appends one notification. A value that alone is longer than a message may be is replaced by a status.
@@ -67,13 +78,48 @@ impl<'a> DataChangeWriter<'a> {
         self.count += 1;
     }
 
+    /// Appends the fields of one event. Those that alone are longer than a message may be are replaced by a status.
+    pub(crate) fn push_event(&mut self, client_handle: u32, filter: &Filter, event: &Event) {
+        let start = self.events.len();
+        let mut e = Encoder::new(&mut self.events);
+        e.u32(client_handle);
+        filter.encode(event, &mut e);
+        if e.position() - start > self.max_size {
+            e.truncate(start);
+            e.u32(client_handle);
+            filter.encode_status(StatusCode::BAD_ENCODING_LIMITS_EXCEEDED, &mut e);
+        }
+        self.event_count += 1;
+    }
+
     /// Ends the message.
     pub(crate) fn finish(mut self) {
-        // No diagnostic infos.
-        self.e.i32(0);
-        let body = self.e.position() - self.body_length_at - 4;
-        self.e.patch_u32(self.body_length_at, u32::try_from(body).unwrap_or(0));
-        self.e.patch_u32(self.count_at, self.count);
+        if self.count == 0 && self.event_count > 0 {
+            self.e.truncate(self.list_at);
+            self.e.i32(1);
+        } else {
+            // No diagnostic infos.
+            self.e.i32(0);
+            self.end_body(self.body_length_at);
+            self.e.patch_u32(self.count_at, self.count);
+        }
+        if self.event_count > 0 {
+            if self.count > 0 {
+                self.e.patch_u32(self.list_at, 2);
+            }
+            self.e.put(&NodeId::standard(EventNotificationList::ENCODING_ID));
+            self.e.u8(BINARY_BODY);
+            let body_length_at = self.e.position();
+            self.e.u32(0);
+            self.e.u32(self.event_count);
+            self.e.raw(&self.events);
+            self.end_body(body_length_at);
+        }
+    }
+
+    fn end_body(&mut self, length_at: usize) {
+        let body = self.e.position() - length_at - 4;
+        self.e.patch_u32(length_at, u32::try_from(body).unwrap_or(0));
     }
 }
 

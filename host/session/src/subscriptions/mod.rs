@@ -5,9 +5,10 @@
 //! answers leave by [`Subscriptions::poll_response`]; time is handed in. One shard task owns many of these; nothing in here locks, except
 //! that ids and totals are counted in a shared [`SubscriptionRegistry`].
 //!
-//! Where later parts join: events are another kind of item queue and filter; aggregates wrap [`ItemTable::accept`]; triggering links items
+//! Where later parts join: aggregates wrap [`ItemTable::accept`]; triggering links items
 //! of one table and adds to its ready list; a transfer moves a [`Subscription`] from one of these to another.
 
+mod event_items;
 mod filter;
 mod item;
 mod limits;
@@ -36,6 +37,9 @@ pub use publish::{PublishMessage, PublishReply, PublishRequest, PublishTicket};
 pub use state::State;
 pub use subscription::{RevisedSubscription, SubscriptionParameters};
 
+use crate::events::{BaseEventTypes, EventTypes};
+
+use filter::EventContext;
 use publish::Waiting;
 use retransmission::Message;
 use subscription::Subscription;
@@ -60,6 +64,8 @@ pub struct Counters {
     pub dropped_messages: u64,
     /// Values lost to full item queues.
     pub lost_values: u64,
+    /// Events lost to full item queues.
+    pub lost_events: u64,
     /// Times that a sampling group was too late to make up for it.
     pub sampling_restarts: u64,
     /// Subscriptions whose lifetime ended.
@@ -71,6 +77,7 @@ pub struct Counters {
 pub struct Subscriptions<S> {
     limits: Arc<Limits>,
     registry: Arc<SubscriptionRegistry>,
+    events: EventContext,
     list: Vec<Subscription<S>>,
     requests: VecDeque<Waiting>,
     replies: VecDeque<(PublishTicket, PublishReply)>,
@@ -89,9 +96,14 @@ impl<S> Subscriptions<S> {
     /// No subscriptions yet. `limits` must have passed [`Limits::check`].
     #[must_use]
     pub fn new(limits: Arc<Limits>, registry: Arc<SubscriptionRegistry>) -> Self {
+        let events = EventContext {
+            types: Arc::new(BaseEventTypes),
+            limits: limits.event_filter,
+        };
         Self {
             limits,
             registry,
+            events,
             list: Vec::new(),
             requests: VecDeque::new(),
             replies: VecDeque::new(),
@@ -103,6 +115,13 @@ impl<S> Subscriptions<S> {
             scratch: Vec::new(),
             due: Vec::new(),
         }
+    }
+
+    /// Event filters are checked against these types; without, only BaseEventType is known.
+    #[must_use]
+    pub fn with_event_types(mut self, types: Arc<dyn EventTypes>) -> Self {
+        self.events.types = types;
+        self
     }
 
     /// Number of subscriptions.
@@ -129,6 +148,7 @@ impl<S> Subscriptions<S> {
         let mut counters = self.counters;
         for subscription in &self.list {
             counters.lost_values += subscription.items.lost;
+            counters.lost_events += subscription.items.lost_events;
             counters.sampling_restarts += subscription.items.restarts();
         }
         counters
@@ -177,6 +197,7 @@ impl<S> Subscriptions<S> {
     /// Keeps the counts of a subscription that goes.
     fn retire(&mut self, subscription: Subscription<S>) {
         self.counters.lost_values += subscription.items.lost;
+        self.counters.lost_events += subscription.items.lost_events;
         self.counters.sampling_restarts += subscription.items.restarts();
     }
 

@@ -7,8 +7,10 @@ use backplane_types::{
     MonitoredItemModifyResult, MonitoringMode, MonitoringParameters, Now, StatusCode, TimestampsToReturn,
 };
 
+use crate::events::Refused;
+
 use super::Subscriptions;
-use super::filter::ItemFilter;
+use super::filter::{EventContext, ItemFilter};
 use super::item::{Item, ItemKey, ResolvedItem, Revised, SampleKey, Sampler};
 use super::limits::Limits;
 use super::message::Timestamps;
@@ -68,10 +70,11 @@ impl<S> Subscriptions<S> {
         timestamps: TimestampsToReturn,
         items: Vec<(&'r MonitoredItemCreateRequest, Result<ResolvedItem<S>, StatusCode>)>,
     ) -> Result<Vec<MonitoredItemCreateResult>, StatusCode> {
-        let (limits, subscription) = self.begin(subscription_id, items.len())?;
+        let (limits, events, subscription) = self.begin(subscription_id, items.len())?;
         let timestamps = Timestamps::from_request(timestamps)?;
         let create = |(request, resolved): (&'r MonitoredItemCreateRequest, _)| {
-            create_item(subscription, &limits, request, resolved, timestamps, now).unwrap_or_else(failed_create)
+            create_item(subscription, (&limits, &events), request, resolved, timestamps, now)
+                .unwrap_or_else(failed_create)
         };
         Ok(items.into_iter().map(create).collect())
     }
@@ -87,11 +90,11 @@ impl<S> Subscriptions<S> {
         timestamps: TimestampsToReturn,
         requests: &[MonitoredItemModifyRequest],
     ) -> Result<Vec<MonitoredItemModifyResult>, StatusCode> {
-        let (limits, subscription) = self.begin(subscription_id, requests.len())?;
+        let (limits, events, subscription) = self.begin(subscription_id, requests.len())?;
         let timestamps = Timestamps::from_request(timestamps)?;
         let modify = |request: &MonitoredItemModifyRequest| {
             let (id, parameters) = (request.monitored_item_id, &request.requested_parameters);
-            modify_item(subscription, &limits, id, parameters, timestamps, now).unwrap_or_else(failed_modify)
+            modify_item(subscription, (&limits, &events), id, parameters, timestamps, now).unwrap_or_else(failed_modify)
         };
         Ok(requests.iter().map(modify).collect())
     }
@@ -108,7 +111,7 @@ impl<S> Subscriptions<S> {
         mode: MonitoringMode,
         monitored_item_ids: &[u32],
     ) -> Result<Vec<StatusCode>, StatusCode> {
-        let (_, subscription) = self.begin(subscription_id, monitored_item_ids.len())?;
+        let (_, _, subscription) = self.begin(subscription_id, monitored_item_ids.len())?;
         check_mode(mode)?;
         let set = |id: &u32| match subscription.items.slot_of(*id) {
             Some(slot) => {
@@ -129,7 +132,7 @@ impl<S> Subscriptions<S> {
         subscription_id: u32,
         monitored_item_ids: &[u32],
     ) -> Result<Vec<StatusCode>, StatusCode> {
-        let (_, subscription) = self.begin(subscription_id, monitored_item_ids.len())?;
+        let (_, _, subscription) = self.begin(subscription_id, monitored_item_ids.len())?;
         let delete = |id: &u32| {
             if !subscription.items.remove(*id) {
                 return StatusCode::BAD_MONITORED_ITEM_ID_INVALID;
@@ -257,12 +260,17 @@ impl<S> Subscriptions<S> {
     }
 
     /// The common start of the item services: they prove that the client lives.
-    fn begin(&mut self, subscription_id: u32, count: usize) -> Result<(Arc<Limits>, &mut Subscription<S>), StatusCode> {
+    fn begin(
+        &mut self,
+        subscription_id: u32,
+        count: usize,
+    ) -> Result<(Arc<Limits>, EventContext, &mut Subscription<S>), StatusCode> {
         self.check_operations(count)?;
         let limits = Arc::clone(&self.limits);
+        let events = self.events.clone();
         let subscription = self.find(subscription_id)?;
         subscription.machine.reset_lifetime();
-        Ok((limits, subscription))
+        Ok((limits, events, subscription))
     }
 }
 
@@ -276,12 +284,12 @@ fn check_mode(mode: MonitoringMode) -> Result<(), StatusCode> {
 
 fn create_item<S>(
     subscription: &mut Subscription<S>,
-    limits: &Limits,
+    (limits, events): (&Limits, &EventContext),
     request: &MonitoredItemCreateRequest,
     resolved: Result<ResolvedItem<S>, StatusCode>,
     timestamps: Timestamps,
     now: Now,
-) -> Result<MonitoredItemCreateResult, StatusCode> {
+) -> Result<MonitoredItemCreateResult, Refused> {
     let resolved = resolved?;
     check_mode(request.monitoring_mode)?;
     let revised = Revised::new(
@@ -292,9 +300,10 @@ fn create_item<S>(
         subscription.publishing_interval,
         1,
     );
-    let (filter, filter_result) = ItemFilter::from_request(&request.requested_parameters.filter, &resolved.traits)?;
+    let (filter, filter_result) =
+        ItemFilter::from_request(&request.requested_parameters.filter, &resolved.traits, events)?;
     if subscription.items.len() >= limits.max_monitored_items {
-        return Err(StatusCode::BAD_TOO_MANY_MONITORED_ITEMS);
+        return Err(StatusCode::BAD_TOO_MANY_MONITORED_ITEMS.into());
     }
     subscription.lease.take_item()?;
     let id = subscription.items.fresh_id();
@@ -318,12 +327,12 @@ fn create_item<S>(
 
 fn modify_item<S>(
     subscription: &mut Subscription<S>,
-    limits: &Limits,
+    (limits, events): (&Limits, &EventContext),
     id: u32,
     requested: &MonitoringParameters,
     timestamps: Timestamps,
     now: Now,
-) -> Result<MonitoredItemModifyResult, StatusCode> {
+) -> Result<MonitoredItemModifyResult, Refused> {
     let items = &mut subscription.items;
     let unknown = StatusCode::BAD_MONITORED_ITEM_ID_INVALID;
     let slot = items.slot_of(id).ok_or(unknown)?;
@@ -337,14 +346,12 @@ fn modify_item<S>(
         current.sampling_interval,
         current.queue_size,
     );
-    let (filter, filter_result) = ItemFilter::from_request(&requested.filter, &item.traits)?;
+    let (filter, filter_result) = ItemFilter::from_request(&requested.filter, &item.traits, events)?;
     item.revised = revised;
-    item.filter = filter;
+    item.filter.replace(filter);
     if revised.queue_size != current.queue_size || revised.discard_oldest != current.discard_oldest {
-        let resize = |item: &mut Item<S>| {
-            item.queue.resize(revised.queue_size, revised.discard_oldest);
-        };
-        items.recount(slot, resize);
+        let lost = items.recount(slot, |item| item.resize(now)).unwrap_or(0);
+        items.lost_events = items.lost_events.saturating_add(lost);
     }
     if revised.sampling_interval != current.sampling_interval {
         items.regroup(slot, now);
@@ -357,16 +364,18 @@ fn modify_item<S>(
     })
 }
 
-fn failed_create(status_code: StatusCode) -> MonitoredItemCreateResult {
+fn failed_create(refused: Refused) -> MonitoredItemCreateResult {
     MonitoredItemCreateResult {
-        status_code,
+        status_code: refused.status,
+        filter_result: refused.result,
         ..MonitoredItemCreateResult::default()
     }
 }
 
-fn failed_modify(status_code: StatusCode) -> MonitoredItemModifyResult {
+fn failed_modify(refused: Refused) -> MonitoredItemModifyResult {
     MonitoredItemModifyResult {
-        status_code,
+        status_code: refused.status,
+        filter_result: refused.result,
         ..MonitoredItemModifyResult::default()
     }
 }

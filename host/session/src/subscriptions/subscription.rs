@@ -8,7 +8,7 @@ use std::time::Duration;
 use backplane_types::{Now, StatusCode};
 
 use super::limits::{Limits, SubscriptionLease, duration};
-use super::message::{self, DataChangeWriter};
+use super::message::{self, NotificationWriter};
 use super::retransmission::{Message, Retransmission};
 use super::schedule::Schedule;
 use super::state::{Facts, StateMachine};
@@ -139,7 +139,7 @@ impl<S> Subscription<S> {
         scratch: &mut Vec<u8>,
     ) -> (Message, u32, u64) {
         let sequence_number = self.retransmission.take_sequence_number();
-        let mut writer = DataChangeWriter::new(scratch, sequence_number, now.utc, limits.max_message_size);
+        let mut writer = NotificationWriter::new(scratch, sequence_number, now.utc, limits.max_message_size);
         self.items.write(&mut writer, self.max_notifications);
         let count = writer.count();
         writer.finish();

@@ -4,13 +4,17 @@
 //! itself into the ready list; publishing looks at nothing else. It must not know Publish requests, messages kept or state tables.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use backplane_types::{DataValue, MonitoringMode, Now, StatusCode};
 
+use crate::events::{Event, Queued};
+
+use super::filter::ItemFilter;
 use super::item::{Item, ItemKey, NONE, SampleKey, Sampled, Sampler};
 use super::limits::duration;
-use super::message::DataChangeWriter;
+use super::message::NotificationWriter;
 use super::queue::Pushed;
 use super::schedule::Schedule;
 
@@ -39,6 +43,10 @@ pub(crate) struct ItemTable<S> {
     first_since: Duration,
     /// Values lost to full queues.
     pub(crate) lost: u64,
+    /// Slots of event items.
+    notified: Vec<u32>,
+    /// Events lost to full queues.
+    pub(crate) lost_events: u64,
 }
 
 impl<S> ItemTable<S> {
@@ -57,6 +65,8 @@ impl<S> ItemTable<S> {
             first: Vec::new(),
             first_since: Duration::ZERO,
             lost: 0,
+            notified: Vec::new(),
+            lost_events: 0,
         }
     }
 
@@ -105,6 +115,9 @@ impl<S> ItemTable<S> {
         });
         let id = item.id;
         let sampled = item.is_sampled();
+        if item.events().is_some() {
+            self.notified.push(slot);
+        }
         let Some(place) = self.slots.get_mut(slot as usize) else {
             return;
         };
@@ -121,10 +134,13 @@ impl<S> ItemTable<S> {
         };
         self.leave_group(slot);
         self.unlink_ready(slot);
-        if let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::take)
-            && item.mode == MonitoringMode::REPORTING
-        {
-            self.available -= item.queue.len();
+        if let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::take) {
+            if item.mode == MonitoringMode::REPORTING {
+                self.available -= item.queued();
+            }
+            if item.events().is_some() {
+                self.notified.retain(|it| *it != slot);
+            }
         }
         self.free.push(slot);
         true
@@ -136,7 +152,7 @@ impl<S> ItemTable<S> {
             return;
         };
         let old = std::mem::replace(&mut item.mode, mode);
-        let queued = item.queue.len();
+        let queued = item.queued();
         if old == mode {
             return;
         }
@@ -147,14 +163,16 @@ impl<S> ItemTable<S> {
         if mode == MonitoringMode::DISABLED {
             self.stop_sampling(slot);
             if let Some(item) = self.item(slot) {
-                item.queue.clear();
+                item.clear();
             }
         } else if old == MonitoringMode::DISABLED {
-            let gone = self.item(slot).is_some_and(|item| item.gone);
-            if gone {
-                self.mark_gone(slot);
-            } else {
+            let (gone, sampled) = self
+                .item(slot)
+                .map_or((false, false), |item| (item.gone, item.is_sampled()));
+            if sampled {
                 self.start_sampling(slot, None, now);
+            } else if gone {
+                self.mark_gone(slot);
             }
         } else if mode == MonitoringMode::REPORTING && queued > 0 {
             self.available += queued;
@@ -165,9 +183,9 @@ impl<S> ItemTable<S> {
     /// Runs `change` on an item whose queue it may shorten or lengthen, and keeps count.
     pub(crate) fn recount<T>(&mut self, slot: u32, change: impl FnOnce(&mut Item<S>) -> T) -> Option<T> {
         let item = self.item(slot)?;
-        let before = item.queue.len();
+        let before = item.queued();
         let result = change(item);
-        let after = item.queue.len();
+        let after = item.queued();
         if item.mode == MonitoringMode::REPORTING {
             self.available = self.available - before + after;
             if after > 0 {
@@ -205,6 +223,38 @@ impl<S> ItemTable<S> {
             }
             Pushed::Added => {}
         }
+    }
+
+    /// Hands an event to the event items that it reaches and whose filter it passes; true when one of them took it.
+    pub(crate) fn notify(&mut self, event: &Arc<Event>, now: Now, mut reaches: impl FnMut(&S) -> bool) -> bool {
+        let mut taken = false;
+        for place in 0..self.notified.len() {
+            let Some(slot) = self.notified.get(place).copied() else {
+                break;
+            };
+            let Some(item) = self.item(slot) else {
+                continue;
+            };
+            if item.gone || item.mode == MonitoringMode::DISABLED || !reaches(&item.source) {
+                continue;
+            }
+            if !item.events().is_some_and(|feed| feed.filter.passes(event)) {
+                continue;
+            }
+            let push = |item: &mut Item<S>| item.events_mut().map(|feed| feed.queue.push(event, now));
+            match self.recount(slot, push).flatten() {
+                Some(Queued::Lost) => self.lost_events = self.lost_events.saturating_add(1),
+                Some(Queued::Added) => {}
+                Some(Queued::Duplicate) | None => continue,
+            }
+            taken = true;
+        }
+        taken
+    }
+
+    /// Number of event items.
+    pub(crate) fn event_items(&self) -> usize {
+        self.notified.len()
     }
 
     /// A sample that was fetched; ignored when the item or its source is another by now.
@@ -255,8 +305,11 @@ impl<S> ItemTable<S> {
 
     fn mark_gone(&mut self, slot: u32) {
         self.recount(slot, |item| {
-            item.queue
-                .push_marker(DataValue::from_status(StatusCode::BAD_NODE_ID_UNKNOWN))
+            // An event item has no value to say it with: no more events come.
+            if item.events().is_none() {
+                item.queue
+                    .push_marker(DataValue::from_status(StatusCode::BAD_NODE_ID_UNKNOWN));
+            }
         });
     }
 
@@ -418,7 +471,7 @@ impl<S> ItemTable<S> {
     }
 
     /// Writes waiting notifications, item by item in the order in which they became ready, until `max` or the message is full.
-    pub(crate) fn write(&mut self, writer: &mut DataChangeWriter<'_>, max: u32) {
+    pub(crate) fn write(&mut self, writer: &mut NotificationWriter<'_>, max: u32) {
         while self.ready_first != NONE {
             let slot = self.ready_first;
             let Some(item) = self.item(slot) else {
@@ -427,16 +480,21 @@ impl<S> ItemTable<S> {
             let (handle, timestamps) = (item.revised.client_handle, item.revised.timestamps);
             let mut sent = 0;
             let mut full = false;
-            while !full
-                && item
-                    .queue
-                    .send_next(|entry| writer.push(handle, entry, timestamps))
-                    .is_some()
-            {
+            while !full {
+                let written = match &mut item.filter {
+                    ItemFilter::Event(feed) => feed
+                        .queue
+                        .pop()
+                        .map(|event| writer.push_event(handle, &feed.filter, &event)),
+                    _ => item.queue.send_next(|entry| writer.push(handle, entry, timestamps)),
+                };
+                if written.is_none() {
+                    break;
+                }
                 sent += 1;
                 full = writer.count() >= max || writer.is_full();
             }
-            let empty = item.queue.len() == 0;
+            let empty = item.queued() == 0;
             self.available -= sent;
             if empty {
                 self.unlink_ready(slot);

@@ -151,6 +151,7 @@ pub fn data_filter(trigger: DataChangeTrigger, deadband_type: u32, value: f64) -
 
 pub const NUMBER: ItemTraits = ItemTraits {
     is_value: true,
+    is_notifier: false,
     is_number: true,
     minimum_sampling_interval: -1.0,
     eu_range: None,

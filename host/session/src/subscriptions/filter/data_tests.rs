@@ -1,11 +1,12 @@
 //! Triggers, deadbands and the status code of every filter that is refused.
 
-use super::super::ItemFilter;
+use super::super::{EventContext, ItemFilter};
 use super::*;
 use backplane_types::{AggregateFilter, Array, DateTime, EventFilter};
 
 const NUMBER: ItemTraits = ItemTraits {
     is_value: true,
+    is_notifier: false,
     is_number: true,
     minimum_sampling_interval: -1.0,
     eu_range: Some((0.0, 200.0)),
@@ -15,6 +16,13 @@ const TEXT: ItemTraits = ItemTraits {
     eu_range: None,
     ..NUMBER
 };
+
+fn no_events() -> EventContext {
+    EventContext {
+        types: std::sync::Arc::new(crate::events::BaseEventTypes),
+        limits: crate::events::FilterLimits::default(),
+    }
+}
 
 fn request(trigger: i32, deadband_type: u32, deadband_value: f64) -> ExtensionObject {
     ExtensionObject::from_structure(&DataChangeFilter {
@@ -154,8 +162,8 @@ fn refused_filters() {
         (aggregate, NUMBER, StatusCode::BAD_MONITORED_ITEM_FILTER_UNSUPPORTED),
         (broken, NUMBER, StatusCode::BAD_MONITORED_ITEM_FILTER_INVALID),
     ] {
-        let refused = ItemFilter::from_request(&request, &traits);
-        assert_eq!(refused.err(), Some(expected), "{request:?}");
+        let refused = ItemFilter::from_request(&request, &traits, &no_events());
+        assert_eq!(refused.err().map(|it| it.status), Some(expected), "{request:?}");
     }
 }
 
@@ -164,7 +172,7 @@ fn text_may_have_every_trigger_without_deadband() {
     for trigger in 0..3 {
         assert!(DataFilter::from_request(&request(trigger, 0, 5.0), &TEXT).is_ok());
     }
-    let (filter, result) = ItemFilter::from_request(&ExtensionObject::NULL, &TEXT).unwrap();
+    let (filter, result) = ItemFilter::from_request(&ExtensionObject::NULL, &TEXT, &no_events()).unwrap();
     assert!(matches!(filter, ItemFilter::Data(filter) if filter == DataFilter::DEFAULT));
     assert!(result.is_null());
 }

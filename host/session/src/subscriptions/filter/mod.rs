@@ -7,7 +7,11 @@
 
 mod data;
 
+use std::sync::Arc;
+
 use backplane_types::{AggregateFilter, DataChangeFilter, EventFilter, ExtensionObject, StatusCode, Structure};
+
+use crate::events::{EventQueue, EventTypes, Filter, FilterLimits, Refused};
 
 pub(crate) use data::DataFilter;
 
@@ -16,6 +20,8 @@ pub(crate) use data::DataFilter;
 pub struct ItemTraits {
     /// Whether the attribute is Value.
     pub is_value: bool,
+    /// Whether the attribute is EventNotifier: the item reports events instead of values.
+    pub is_notifier: bool,
     /// Whether the data type is a Number, so that a deadband has a meaning.
     pub is_number: bool,
     /// MinimumSamplingInterval of the node in ms: 0 is continuous, below 0 unknown.
@@ -29,6 +35,7 @@ impl Default for ItemTraits {
     fn default() -> Self {
         Self {
             is_value: true,
+            is_notifier: false,
             is_number: false,
             minimum_sampling_interval: -1.0,
             eu_range: None,
@@ -36,34 +43,76 @@ impl Default for ItemTraits {
     }
 }
 
+/// What event filters are checked against.
+#[derive(Debug, Clone)]
+pub(crate) struct EventContext {
+    pub(crate) types: Arc<dyn EventTypes>,
+    pub(crate) limits: FilterLimits,
+}
+
 /// The filter of an item.
 #[derive(Debug)]
 pub(crate) enum ItemFilter {
     /// Compares each sample with the value queued before it.
     Data(DataFilter),
+    /// Lets events pass; they have a queue of their own, and nothing is sampled.
+    Event(Box<EventFeed>),
+}
+
+/// What an event item has in place of a data filter and a queue of values.
+#[derive(Debug)]
+pub(crate) struct EventFeed {
+    pub(crate) filter: Filter,
+    pub(crate) queue: EventQueue,
 }
 
 impl ItemFilter {
     /// The filter that a client asks for, and the filterResult to answer: null where the filter has none.
     ///
     /// # Errors
-    /// `BadFilterNotAllowed` (attribute other than Value, event filter on data); `BadMonitoredItemFilterUnsupported` (aggregate or unknown
-    /// filter); `BadMonitoredItemFilterInvalid` (cannot be decoded); those of the kind of filter.
+    /// `BadFilterNotAllowed` (attribute other than Value, event filter on data, another filter on events);
+    /// `BadMonitoredItemFilterUnsupported` (aggregate or unknown filter); `BadMonitoredItemFilterInvalid` (cannot be decoded);
+    /// `BadEventFilterInvalid`; those of the kind of filter.
     pub(crate) fn from_request(
         filter: &ExtensionObject,
         traits: &ItemTraits,
-    ) -> Result<(Self, ExtensionObject), StatusCode> {
+        events: &EventContext,
+    ) -> Result<(Self, ExtensionObject), Refused> {
+        let kind = filter.type_id.as_standard();
+        if traits.is_notifier {
+            return match kind {
+                Some(EventFilter::ENCODING_ID) => {
+                    let (filter, result) = Filter::new(filter, events.types.as_ref(), &events.limits)?;
+                    let queue = EventQueue::new(1, true);
+                    Ok((Self::Event(Box::new(EventFeed { filter, queue })), result))
+                }
+                // Without a filter nobody knows which fields to send.
+                _ if filter.is_null() => Err(StatusCode::BAD_EVENT_FILTER_INVALID.into()),
+                Some(DataChangeFilter::ENCODING_ID | AggregateFilter::ENCODING_ID) => {
+                    Err(StatusCode::BAD_FILTER_NOT_ALLOWED.into())
+                }
+                _ => Err(StatusCode::BAD_MONITORED_ITEM_FILTER_UNSUPPORTED.into()),
+            };
+        }
         if filter.is_null() {
             return Ok((Self::Data(DataFilter::DEFAULT), ExtensionObject::NULL));
         }
-        match filter.type_id.as_standard() {
+        match kind {
             Some(DataChangeFilter::ENCODING_ID) => {
                 let filter = DataFilter::from_request(filter, traits)?;
                 Ok((Self::Data(filter), ExtensionObject::NULL))
             }
-            Some(EventFilter::ENCODING_ID) => Err(StatusCode::BAD_FILTER_NOT_ALLOWED),
-            Some(AggregateFilter::ENCODING_ID) if !traits.is_value => Err(StatusCode::BAD_FILTER_NOT_ALLOWED),
-            _ => Err(StatusCode::BAD_MONITORED_ITEM_FILTER_UNSUPPORTED),
+            Some(EventFilter::ENCODING_ID) => Err(StatusCode::BAD_FILTER_NOT_ALLOWED.into()),
+            Some(AggregateFilter::ENCODING_ID) if !traits.is_value => Err(StatusCode::BAD_FILTER_NOT_ALLOWED.into()),
+            _ => Err(StatusCode::BAD_MONITORED_ITEM_FILTER_UNSUPPORTED.into()),
+        }
+    }
+
+    /// Takes over a new filter. What is queued stays.
+    pub(crate) fn replace(&mut self, new: Self) {
+        match (self, new) {
+            (Self::Event(feed), Self::Event(new)) => feed.filter = new.filter,
+            (old, new) => *old = new,
         }
     }
 }
