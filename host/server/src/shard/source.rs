@@ -63,6 +63,7 @@ pub(super) fn resolve(
     let read = find(snapshot, bound, wanted, now)?;
     let traits = ItemTraits {
         is_value: attribute == AttributeId::VALUE,
+        is_notifier: false,
         is_number: snapshot.is_numeric(&wanted.node_id),
         minimum_sampling_interval: snapshot.minimum_sampling(&wanted.node_id, attribute),
         eu_range: snapshot.eu_range(&wanted.node_id).map(|range| (range.low, range.high)),

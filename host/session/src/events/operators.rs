@@ -34,7 +34,11 @@ pub(super) fn evaluate<'e>(element: &'e Element, event: &'e Event, values: &[Cow
         FilterOperator::BETWEEN => and(compare(0, 1, Ordering::is_ge), compare(0, 2, Ordering::is_le)),
         FilterOperator::IN_LIST => {
             let value = operand(0);
-            (1..element.operands.len()).fold(Some(false), |found, index| or(found, equals(&value, &operand(index))))
+            let mut found = Some(false);
+            for index in 1..element.operands.len() {
+                found = or(found, equals(&value, &operand(index)));
+            }
+            found
         }
         FilterOperator::AND => and(truth(&operand(0)), truth(&operand(1))),
         FilterOperator::OR => or(truth(&operand(0)), truth(&operand(1))),
