@@ -23,5 +23,5 @@ pub use sessions::{
 pub use subscriptions::{
     Counters, ItemKey, ItemTraits, Limits, MonitoredItemInfo, PublishMessage, PublishReply, PublishRequest,
     PublishTicket, ResolvedItem, RevisedSubscription, SampleKey, Sampled, Sampler, SamplingRates, SourceChange, State,
-    SubscriptionParameters, SubscriptionRegistry, Subscriptions,
+    SubscriptionParameters, SubscriptionRegistry, Subscriptions, TriggeringResults,
 };

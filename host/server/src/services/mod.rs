@@ -148,7 +148,8 @@ fn with_session(
         | Kind::CreateMonitoredItems
         | Kind::ModifyMonitoredItems
         | Kind::DeleteMonitoredItems
-        | Kind::SetMonitoringMode => subscriptions::hand_over(shared, link, request),
+        | Kind::SetMonitoringMode
+        | Kind::SetTriggering => subscriptions::hand_over(shared, link, request),
         _ => Err(StatusCode::BAD_SERVICE_UNSUPPORTED),
     }
 }

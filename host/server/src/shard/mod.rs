@@ -13,7 +13,7 @@ use backplane_session::{Limits, SampleKey};
 use backplane_types::{
     CreateMonitoredItemsRequest, CreateSubscriptionRequest, DataValue, DeleteMonitoredItemsRequest,
     DeleteSubscriptionsRequest, ModifyMonitoredItemsRequest, ModifySubscriptionRequest, RepublishRequest,
-    SetMonitoringModeRequest, SetPublishingModeRequest, StatusCode,
+    SetMonitoringModeRequest, SetPublishingModeRequest, SetTriggeringRequest, StatusCode,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -64,6 +64,7 @@ pub(crate) enum Work {
     ModifyMonitoredItems(ModifyMonitoredItemsRequest),
     DeleteMonitoredItems(DeleteMonitoredItemsRequest),
     SetMonitoringMode(SetMonitoringModeRequest),
+    SetTriggering(SetTriggeringRequest),
     /// Answered with `already` plus the Publish requests that it ended.
     Cancel {
         request_handle: u32,

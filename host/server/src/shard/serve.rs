@@ -6,7 +6,8 @@ use backplane_types::service::RequestKind;
 use backplane_types::{
     CancelResponse, CreateMonitoredItemsRequest, CreateMonitoredItemsResponse, CreateSubscriptionResponse,
     DeleteMonitoredItemsResponse, DeleteSubscriptionsResponse, ModifyMonitoredItemsResponse,
-    ModifySubscriptionResponse, SetMonitoringModeResponse, SetPublishingModeResponse, StatusCode, Structure,
+    ModifySubscriptionResponse, SetMonitoringModeResponse, SetPublishingModeResponse, SetTriggeringResponse,
+    StatusCode, Structure,
 };
 
 use super::Work;
@@ -125,6 +126,15 @@ pub(super) fn serve(scene: &mut Scene<'_>, work: Work) -> Result<Option<Vec<u8>>
                 response_header,
                 results,
                 diagnostic_infos: Vec::new(),
+            })
+        }
+        Work::SetTriggering(asked) => {
+            let results = subscriptions.set_triggering(&asked)?;
+            encoded(&SetTriggeringResponse {
+                response_header,
+                add_results: results.add,
+                remove_results: results.remove,
+                ..SetTriggeringResponse::default()
             })
         }
         Work::Cancel {

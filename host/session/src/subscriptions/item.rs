@@ -125,6 +125,8 @@ pub(crate) struct Item<S> {
     pub(crate) pending: bool,
     /// The node is gone; nothing is sampled until it returns.
     pub(crate) gone: bool,
+    /// A triggering item lets its queue be reported, although it only samples; until the queue is sent.
+    pub(crate) triggered: bool,
     /// Waits for its first sample.
     pub(crate) wants_first: bool,
     /// The sampling group and the place in it.
@@ -159,6 +161,7 @@ impl<S> Item<S> {
             binding: 0,
             pending: false,
             gone: false,
+            triggered: false,
             wants_first: false,
             group: NONE,
             group_place: NONE,
@@ -211,6 +214,11 @@ impl<S> Item<S> {
                 0
             }
         }
+    }
+
+    /// Whether what it has queued can be sent.
+    pub(crate) fn reports(&self) -> bool {
+        self.mode == MonitoringMode::REPORTING || self.triggered
     }
 
     /// Queues a sample if it passes the filter.

@@ -39,6 +39,8 @@ pub struct Limits {
     pub max_retransmission_messages: usize,
     /// Most bytes that one subscription keeps for Republish; the oldest are dropped, but the newest message always stays.
     pub max_retransmission_bytes: usize,
+    /// Most triggering links of one subscription: `BadTooManyMonitoredItems` for each link above it.
+    pub max_triggering_links: usize,
     /// Longest queue of a monitored item; longer requests are revised.
     pub max_queue_size: u32,
     /// Longest queue of an event item; longer requests are revised.
@@ -86,6 +88,7 @@ impl Default for Limits {
             max_message_size: 4 << 20,
             max_retransmission_messages: 40,
             max_retransmission_bytes: 16 << 20,
+            max_triggering_links: 100_000,
             max_queue_size: 100,
             max_event_queue_size: 10_000,
             default_event_queue_size: 1000,

@@ -5,8 +5,7 @@
 //! answers leave by [`Subscriptions::poll_response`]; time is handed in. One shard task owns many of these; nothing in here locks, except
 //! that ids and totals are counted in a shared [`SubscriptionRegistry`].
 //!
-//! Where later parts join: aggregates wrap [`ItemTable::accept`]; triggering links items
-//! of one table and adds to its ready list; a transfer moves a [`Subscription`] from one of these to another.
+//! Where later parts join: aggregates wrap [`ItemTable::accept`]; a transfer moves a [`Subscription`] from one of these to another.
 
 mod event_items;
 mod filter;
@@ -23,6 +22,7 @@ mod services;
 mod state;
 mod subscription;
 mod table;
+mod triggering;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,6 +36,7 @@ pub use monitored_items::{MonitoredItemInfo, SourceChange};
 pub use publish::{PublishMessage, PublishReply, PublishRequest, PublishTicket};
 pub use state::State;
 pub use subscription::{RevisedSubscription, SubscriptionParameters};
+pub use triggering::TriggeringResults;
 
 use crate::events::{BaseEventTypes, EventTypes};
 

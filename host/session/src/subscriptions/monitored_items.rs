@@ -260,7 +260,7 @@ impl<S> Subscriptions<S> {
     }
 
     /// The common start of the item services: they prove that the client lives.
-    fn begin(
+    pub(super) fn begin(
         &mut self,
         subscription_id: u32,
         count: usize,

@@ -124,6 +124,7 @@ impl<S> Subscriptions<S> {
         let Some(subscription) = self.list.get_mut(place) else {
             return;
         };
+        subscription.items.follow_links();
         let facts = subscription.facts(request_queued);
         let action = subscription.machine.on_timer(facts);
         if action == Action::Expire {

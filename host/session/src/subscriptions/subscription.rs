@@ -138,6 +138,7 @@ impl<S> Subscription<S> {
         limits: &Limits,
         scratch: &mut Vec<u8>,
     ) -> (Message, u32, u64) {
+        self.items.follow_links();
         let sequence_number = self.retransmission.take_sequence_number();
         let mut writer = NotificationWriter::new(scratch, sequence_number, now.utc, limits.max_message_size);
         self.items.write(&mut writer, self.max_notifications);

@@ -17,6 +17,7 @@ use super::limits::duration;
 use super::message::NotificationWriter;
 use super::queue::Pushed;
 use super::schedule::Schedule;
+use super::triggering::Links;
 
 /// Items sampled at the same interval.
 #[derive(Debug)]
@@ -35,12 +36,13 @@ pub(crate) struct ItemTable<S> {
     next_id: u32,
     ready_first: u32,
     ready_last: u32,
-    /// Notifications of reporting items.
-    available: usize,
+    /// Notifications of items that report.
+    pub(super) available: usize,
     groups: Vec<Group>,
     /// Slots that wait for their first sample, and since when.
     first: Vec<u32>,
     first_since: Duration,
+    pub(super) links: Links,
     /// Values lost to full queues.
     pub(crate) lost: u64,
     /// Slots of event items.
@@ -64,6 +66,7 @@ impl<S> ItemTable<S> {
             groups: Vec::new(),
             first: Vec::new(),
             first_since: Duration::ZERO,
+            links: Links::default(),
             lost: 0,
             notified: Vec::new(),
             lost_events: 0,
@@ -134,8 +137,9 @@ impl<S> ItemTable<S> {
         };
         self.leave_group(slot);
         self.unlink_ready(slot);
+        self.links.remove_item(id);
         if let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::take) {
-            if item.mode == MonitoringMode::REPORTING {
+            if item.reports() {
                 self.available -= item.queued();
             }
             if item.events().is_some() {
@@ -151,17 +155,19 @@ impl<S> ItemTable<S> {
         let Some(item) = self.item(slot) else {
             return;
         };
-        let old = std::mem::replace(&mut item.mode, mode);
-        let queued = item.queued();
-        if old == mode {
+        if item.mode == mode {
             return;
         }
-        if old == MonitoringMode::REPORTING {
+        let (reported, queued, id) = (item.reports(), item.queued(), item.id);
+        let old = std::mem::replace(&mut item.mode, mode);
+        item.triggered = false;
+        if reported {
             self.available -= queued;
             self.unlink_ready(slot);
         }
         if mode == MonitoringMode::DISABLED {
             self.stop_sampling(slot);
+            self.links.forget(id);
             if let Some(item) = self.item(slot) {
                 item.clear();
             }
@@ -186,7 +192,7 @@ impl<S> ItemTable<S> {
         let before = item.queued();
         let result = change(item);
         let after = item.queued();
-        if item.mode == MonitoringMode::REPORTING {
+        if item.reports() {
             self.available = self.available - before + after;
             if after > 0 {
                 self.link_ready(slot);
@@ -213,7 +219,8 @@ impl<S> ItemTable<S> {
         let Some(pushed) = item.accept(value, now) else {
             return;
         };
-        let reporting = item.mode == MonitoringMode::REPORTING;
+        let (reporting, id) = (item.reports(), item.id);
+        self.links.note(id);
         match pushed {
             Pushed::Lost => self.lost = self.lost.saturating_add(1),
             Pushed::Replaced => {}
@@ -246,6 +253,9 @@ impl<S> ItemTable<S> {
                 Some(Queued::Lost) => self.lost_events = self.lost_events.saturating_add(1),
                 Some(Queued::Added) => {}
                 Some(Queued::Duplicate) | None => continue,
+            }
+            if let Some(id) = self.item(slot).map(|item| item.id) {
+                self.links.note(id);
             }
             taken = true;
         }
@@ -304,6 +314,9 @@ impl<S> ItemTable<S> {
     }
 
     fn mark_gone(&mut self, slot: u32) {
+        if let Some(id) = self.item(slot).map(|item| item.id) {
+            self.links.note(id);
+        }
         self.recount(slot, |item| {
             // An event item has no value to say it with: no more events come.
             if item.events().is_none() {
@@ -495,6 +508,7 @@ impl<S> ItemTable<S> {
                 full = writer.count() >= max || writer.is_full();
             }
             let empty = item.queued() == 0;
+            item.triggered &= !empty;
             self.available -= sent;
             if empty {
                 self.unlink_ready(slot);
@@ -505,7 +519,7 @@ impl<S> ItemTable<S> {
         }
     }
 
-    fn link_ready(&mut self, slot: u32) {
+    pub(super) fn link_ready(&mut self, slot: u32) {
         let last = self.ready_last;
         let Some(item) = self.item(slot) else {
             return;
