@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use backplane_nodes::{CallContext, CallOutcome, Fault, WriteOperation};
 use backplane_types::{DataValue, NodeId, StatusCode, Variant};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
@@ -29,6 +30,8 @@ pub(crate) enum Work {
         tags: Vec<u32>,
         max_age: f64,
         reply: Reply<Vec<DataValue>>,
+        /// The runtime that waits for it.
+        home: Option<Handle>,
     },
     Write {
         writes: Vec<WriteOperation>,
@@ -159,13 +162,19 @@ async fn handle(instance: &mut Instance, envelope: Envelope, inbox: &mut Inbox, 
     } = envelope;
     match work {
         Work::Save { reply } => answer(reply, instance.save().await.map(Ok)),
-        Work::Read { tags, max_age, reply } => {
+        Work::Read {
+            tags,
+            max_age,
+            reply,
+            home,
+        } => {
             let first = Job {
                 context,
                 cancelled,
                 tags,
                 max_age,
                 reply,
+                home,
             };
             reads::serve(instance, first, inbox, clock).await
         }

@@ -85,6 +85,9 @@ pub struct FacetInfo {
     pub served: bool,
 }
 
+/// The interface through which a guest asks about its caller.
+const CONTEXT: &str = "backplane:host/context@";
+
 /// What [`inspect`](crate::inspect) found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
@@ -117,6 +120,8 @@ pub(crate) struct Prepared {
     pub(crate) pre: InstancePre<State>,
     pub(crate) facets: FacetIndices,
     pub(crate) kind: PluginKind,
+    /// Whether it can ask who calls: it imports `backplane:host/context`.
+    pub(crate) asks_who: bool,
     pub(crate) digest: Arc<str>,
 }
 
@@ -180,12 +185,14 @@ pub(crate) fn prepare(engine: &PluginEngine, bytes: &[u8]) -> (Inspection, Optio
     match linked {
         Ok((pre, facets)) => {
             let digest = found.digest.as_str().into();
+            let asks_who = found.imports.iter().any(|import| import.starts_with(CONTEXT));
             (
                 found,
                 Some(Prepared {
                     pre,
                     facets,
                     kind,
+                    asks_who,
                     digest,
                 }),
             )

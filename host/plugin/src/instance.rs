@@ -71,6 +71,7 @@ pub(crate) struct Handover {
 pub(crate) struct Instance {
     store: Store<State>,
     facets: Facets,
+    asks_who: bool,
     engine: Arc<PluginEngine>,
     shared: Arc<Generation>,
 }
@@ -118,6 +119,7 @@ impl Instance {
         Ok(Self {
             store,
             facets,
+            asks_who: prepared.asks_who,
             engine,
             shared,
         })
@@ -247,6 +249,11 @@ impl Instance {
     pub(crate) fn merging(&self) -> (usize, usize) {
         let limits = &self.shared.limits;
         (limits.merged_reads, limits.merged_tags)
+    }
+
+    /// Whether the guest can tell one caller from another.
+    pub(crate) fn asks_who(&self) -> bool {
+        self.asks_who
     }
 
     /// `reader.read`.

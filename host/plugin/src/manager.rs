@@ -9,6 +9,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use backplane_nodes::{BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, WriteOperation};
 use backplane_types::{DataValue, NodeId, StatusCode, Variant};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::actor::{Envelope, Reply, Work};
@@ -130,6 +131,7 @@ impl NodeManager for PluginManager {
                 tags: tags.to_vec(),
                 max_age,
                 reply,
+                home: Handle::try_current().ok(),
             })
             .await
         })

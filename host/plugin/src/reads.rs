@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use backplane_nodes::{CallContext, Fault};
 use backplane_types::DataValue;
+use tokio::runtime::Handle;
 
 use crate::actor::{Envelope, Inbox, Reply, Work, answer};
 use crate::instance::{Death, Instance};
@@ -22,23 +23,29 @@ pub(crate) struct Job {
     pub(crate) tags: Vec<u32>,
     pub(crate) max_age: f64,
     pub(crate) reply: Reply<Vec<DataValue>>,
+    /// The runtime that waits for it.
+    pub(crate) home: Option<Handle>,
 }
 
-/// A read that goes along in the call of another one.
+/// Who gets a part of a call's answer.
 struct Rider {
     count: usize,
     reply: Reply<Vec<DataValue>>,
+    home: Option<Handle>,
 }
 
-/// Reads for `first`, and for those of the same caller that wait right behind it, up to the limits. Nothing is overtaken.
+/// Reads for `first`, and for those that wait right behind it, up to the limits: those of the same caller, or of all callers if the guest cannot tell
+/// them apart. Nothing is overtaken.
 pub(crate) async fn serve(instance: &mut Instance, first: Job, inbox: &mut Inbox, clock: &Clock) -> Result<(), Death> {
     let (jobs, most) = instance.merging();
+    let asks_who = instance.asks_who();
     let Job {
         mut context,
         cancelled,
         mut tags,
         max_age,
         reply,
+        home,
     } = first;
     let own = tags.len();
     let mut waiters = Waiters::from(cancelled);
@@ -49,7 +56,8 @@ pub(crate) async fn serve(instance: &mut Instance, first: Job, inbox: &mut Inbox
             continue;
         };
         let left = most.saturating_sub(tags.len());
-        match fitting(envelope, &context, max_age, left) {
+        let fits = |other: &CallContext| is_close(other, &context) && (!asks_who || is_same_caller(other, &context));
+        match fitting(envelope, fits, max_age, left) {
             Ok(job) => {
                 later(&mut context, &job.context);
                 waiters.add(job.cancelled);
@@ -57,6 +65,7 @@ pub(crate) async fn serve(instance: &mut Instance, first: Job, inbox: &mut Inbox
                 riders.push(Rider {
                     count: job.tags.len(),
                     reply: job.reply,
+                    home: job.home,
                 });
             }
             Err(other) => {
@@ -69,11 +78,21 @@ pub(crate) async fn serve(instance: &mut Instance, first: Job, inbox: &mut Inbox
     if riders.is_empty() {
         return answer(reply, outcome);
     }
-    share(Rider { count: own, reply }, riders, outcome)
+    let first = Rider {
+        count: own,
+        reply,
+        home,
+    };
+    share(first, riders, outcome)
 }
 
 /// The envelope as a job for the same call, or back.
-fn fitting(envelope: Envelope, call: &CallContext, max_age: f64, left: usize) -> Result<Job, Box<Envelope>> {
+fn fitting(
+    envelope: Envelope,
+    fits: impl FnOnce(&CallContext) -> bool,
+    max_age: f64,
+    left: usize,
+) -> Result<Job, Box<Envelope>> {
     let Envelope {
         context,
         cancelled,
@@ -84,12 +103,14 @@ fn fitting(envelope: Envelope, call: &CallContext, max_age: f64, left: usize) ->
             tags,
             max_age: age,
             reply,
-        } if age.to_bits() == max_age.to_bits() && tags.len() <= left && alike(&context, call) => Ok(Job {
+            home,
+        } if age.to_bits() == max_age.to_bits() && tags.len() <= left && fits(&context) => Ok(Job {
             context,
             cancelled,
             tags,
             max_age,
             reply,
+            home,
         }),
         work => Err(Box::new(Envelope {
             context,
@@ -99,12 +120,16 @@ fn fitting(envelope: Envelope, call: &CallContext, max_age: f64, left: usize) ->
     }
 }
 
-/// Whether a guest that asks about its caller gets the same answers for both, but for a deadline that is a little later.
-fn alike(one: &CallContext, other: &CallContext) -> bool {
+/// Whether a guest that asks about its caller gets the same answers for both.
+fn is_same_caller(one: &CallContext, other: &CallContext) -> bool {
     Arc::ptr_eq(&one.caller, &other.caller)
         && one.internal == other.internal
         && one.trace_parent == other.trace_parent
-        && one.deadline.abs_diff(other.deadline) <= CLOSE
+}
+
+/// Whether one of the two deadlines is no more than a little later.
+fn is_close(one: &CallContext, other: &CallContext) -> bool {
+    one.deadline.abs_diff(other.deadline) <= CLOSE
 }
 
 fn later(call: &mut CallContext, other: &CallContext) {
@@ -116,22 +141,26 @@ fn later(call: &mut CallContext, other: &CallContext) {
 
 /// Gives each its part of the answer; a fault is everybody's.
 fn share(first: Rider, riders: Vec<Rider>, outcome: Result<Result<Vec<DataValue>, Fault>, Death>) -> Result<(), Death> {
+    let home = first.home.clone();
     let all = std::iter::once(first).chain(riders);
-    let values = match outcome {
-        Ok(Ok(values)) => values,
-        Ok(Err(fault)) => {
-            all.for_each(|rider| drop(rider.reply.send(Err(fault.clone()))));
-            return Ok(());
-        }
-        Err(death) => {
-            all.for_each(|rider| drop(rider.reply.send(Err(death.fault()))));
-            return Err(death);
-        }
+    let (outcome, end) = match outcome {
+        Ok(outcome) => (outcome, Ok(())),
+        Err(death) => (Err(death.fault()), Err(death)),
     };
-    let mut values = values.into_iter();
-    for rider in all {
-        let part = values.by_ref().take(rider.count).collect();
-        drop(rider.reply.send(Ok(part)));
+    let deliver = move || match outcome {
+        Ok(values) => {
+            let mut values = values.into_iter();
+            for rider in all {
+                let part = values.by_ref().take(rider.count).collect();
+                drop(rider.reply.send(Ok(part)));
+            }
+        }
+        Err(fault) => all.for_each(|rider| drop(rider.reply.send(Err(fault.clone())))),
+    };
+    match home {
+        // Those who wait are tasks of another runtime: it is woken once, and not for each of them.
+        Some(home) => drop(home.spawn(async move { deliver() })),
+        None => deliver(),
     }
-    Ok(())
+    end
 }

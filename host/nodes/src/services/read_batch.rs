@@ -148,11 +148,36 @@ impl ReadBatch {
     /// `BadNothingToDo`, `BadTooManyOperations`, `BadMaxAgeInvalid`, `BadTimestampsToReturnInvalid`, those of decoding: the batch is as before, and
     /// the Read is to be answered with a ServiceFault. `BadTooManyOperations` too when the batch [is full](Self::is_full).
     pub fn push(&mut self, body: &[u8], until: Until, max_response_size: usize) -> Result<usize, StatusCode> {
+        let pushed = self.push_if(body, until, max_response_size, false)?;
+        pushed.ok_or(StatusCode::BAD_INTERNAL_ERROR)
+    }
+
+    /// As [`push`](Self::push), but a Read that no manager must be asked for is not added, and answers none.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_asking(
+        &mut self,
+        body: &[u8],
+        until: Until,
+        max_response_size: usize,
+    ) -> Result<Option<usize>, StatusCode> {
+        self.push_if(body, until, max_response_size, true)
+    }
+
+    fn push_if(
+        &mut self,
+        body: &[u8],
+        until: Until,
+        max_response_size: usize,
+        only_asking: bool,
+    ) -> Result<Option<usize>, StatusCode> {
         if self.is_full() {
             return Err(StatusCode::BAD_TOO_MANY_OPERATIONS);
         }
         let before = self.questions.len();
         match self.gather(body) {
+            Ok(_) if only_asking && self.questions.len() == before => Ok(None),
             Ok((head, is_plain)) => {
                 let body_start = self.bodies.len();
                 if !is_plain {
@@ -167,7 +192,7 @@ impl ReadBatch {
                     until: until.mono,
                     max_response_size,
                 });
-                Ok(self.reads.len() - 1)
+                Ok(Some(self.reads.len() - 1))
             }
             Err(status) => {
                 self.forget(before);

@@ -17,6 +17,7 @@ const GUESTS: &[&str] = &[
     "classifier-certificate",
     "classifier-network",
     "classifies-badly",
+    "asks-who",
     "deep-recursion",
     "duplicate-node",
     "future-facet",

@@ -21,10 +21,15 @@ struct Line {
 }
 
 impl Line {
-    async fn new(mut options: PluginOptions) -> Self {
+    async fn new(options: PluginOptions) -> Self {
+        Self::with("simulator", "Var1", options).await
+    }
+
+    /// To a plugin by the name of its component, with one of its nodes.
+    async fn with(name: &'static str, node: &str, mut options: PluginOptions) -> Self {
         options.engine.executor = Some(Handle::current());
-        let plant = Plant::new("simulator", options).await;
-        let manager = plant.manager("Var1");
+        let plant = Plant::new(name, options).await;
+        let manager = plant.manager(node);
         Self { plant, manager }
     }
 
@@ -34,7 +39,7 @@ impl Line {
 
     fn calls(&self) -> u64 {
         // Timers are calls too.
-        let counts = self.plant.bench.status("simulator").counts;
+        let counts = self.plant.bench.status(self.plant.name).counts;
         counts.calls - counts.wakes
     }
 
@@ -96,11 +101,50 @@ async fn the_limits_of_a_merged_call_count() {
     assert_eq!(line.read(&vec![read(1); 10]).await.0, 10);
 }
 
+/// The simulator does not ask who calls, so that it cannot tell callers apart.
+#[tokio::test]
+async fn reads_of_all_callers_become_one_call_where_nobody_can_tell() {
+    let line = Line::new(quick()).await;
+    let reads: Vec<_> = (0..10)
+        .map(|number| {
+            let call = CallContext {
+                caller: Arc::new(Caller::anonymous()),
+                ..line.call()
+            };
+            (call, vec![POWER; number], 0.0)
+        })
+        .collect();
+    let (calls, answers) = line.read(&reads).await;
+    assert_eq!(calls, 1);
+    for ((_, tags, _), values) in reads.iter().zip(answers) {
+        assert_eq!(tags.len(), values.len());
+    }
+}
+
+#[tokio::test]
+async fn a_guest_that_asks_who_is_asked_for_one_caller_at_a_time() {
+    let line = Line::with("asks-who", "Asked", quick()).await;
+    let of = |user: &str| CallContext {
+        caller: Arc::new(Caller {
+            user: Some(user.into()),
+            ..Caller::anonymous()
+        }),
+        ..line.call()
+    };
+    let (ann, bob) = (of("ann"), of("bob"));
+    let order = [&ann, &ann, &bob, &ann];
+    let reads = order.map(|call| (call.clone(), vec![1], 0.0));
+    let (calls, answers) = line.read(&reads).await;
+    assert_eq!(calls, 3);
+    let users: Vec<_> = answers.iter().map(|values| values[0].value.clone()).collect();
+    assert_eq!(users, ["ann", "ann", "bob", "ann"].map(Variant::from));
+}
+
 #[tokio::test]
 async fn what_a_guest_could_tell_apart_stays_apart() {
-    let line = Line::new(quick()).await;
+    let line = Line::with("asks-who", "Asked", quick()).await;
     let call = line.call();
-    let read = |call: &CallContext, age| (call.clone(), vec![POWER], age);
+    let read = |call: &CallContext, age| (call.clone(), vec![1], age);
     let with = |change: &dyn Fn(&mut CallContext)| {
         let mut other = call.clone();
         change(&mut other);

@@ -71,9 +71,27 @@ impl Lease {
     ///
     /// As [`Isolation::try_acquire`]; what it holds stays. A lease that was released is refused as an invalid owner.
     pub fn grow(&mut self, amount: u64) -> Result<(), Refused> {
+        self.grow_between(amount, amount).map(|_| ())
+    }
+
+    /// Acquires `most` more, or `least` if there is not so much. Answers which.
+    ///
+    /// # Errors
+    ///
+    /// As [`grow`](Self::grow), for `least`.
+    pub fn grow_between(&mut self, least: u64, most: u64) -> Result<u64, Refused> {
         match &self.isolation {
-            Some(isolation) => isolation.grow(&mut self.held, amount),
+            Some(isolation) => isolation.grow(&mut self.held, least, most),
             None => Err(Refused::new(Reason::InvalidOwner)),
+        }
+    }
+
+    /// Gives `amount` back and keeps the rest, at least 1.
+    pub fn shrink(&mut self, amount: u64) {
+        if let Some(isolation) = &self.isolation
+            && amount > 0
+        {
+            isolation.shrink(&mut self.held, amount);
         }
     }
 

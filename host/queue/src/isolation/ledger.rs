@@ -149,6 +149,25 @@ impl Ledger {
         Ok(())
     }
 
+    /// Takes a part of a grant back, the shared part first; something of it always stays.
+    pub(crate) fn shrink(&mut self, grant: &mut Grant, amount: u64) {
+        let stage = grant.stage.index();
+        let amount = amount.min(grant.amount.saturating_sub(1));
+        let from_shared = amount.min(grant.amount - grant.from_reserved);
+        let from_reserved = amount - from_shared;
+        let used = &mut self.used[stage];
+        let account = &mut self.accounts[grant.account as usize];
+        used.total -= amount;
+        used.shared -= from_shared;
+        match account.trusted {
+            None => used.reserved[grant.class.index()] -= from_reserved,
+            Some(index) => self.trusted_used[index as usize][stage] -= from_reserved,
+        }
+        account.used[stage] -= amount;
+        grant.amount -= amount;
+        grant.from_reserved -= from_reserved;
+    }
+
     /// Takes back what was granted. The caller hands in each grant once.
     #[inline(always)]
     pub(crate) fn release(&mut self, grant: &Grant) {

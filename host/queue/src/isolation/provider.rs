@@ -234,10 +234,10 @@ impl Isolation {
         (amount == 0).then_some(Reason::InvalidAmount)
     }
 
-    /// See [`Lease::grow`].
-    pub(crate) fn grow(&self, held: &mut Held, more: u64) -> Result<(), Refused> {
+    /// See [`Lease::grow_between`].
+    pub(crate) fn grow(&self, held: &mut Held, least: u64, most: u64) -> Result<u64, Refused> {
         let stage = held.stage();
-        if more == 0 {
+        if least == 0 || most < least {
             return Err(self.refuse(stage, Reason::InvalidAmount));
         }
         let result = match held {
@@ -246,17 +246,32 @@ impl Isolation {
                 if self.closed.load(Ordering::Relaxed) {
                     Err(Reason::Closed)
                 } else {
-                    ledger.grow(&self.plan, grant, more)
+                    let all = ledger.grow(&self.plan, grant, most).map(|()| most);
+                    all.or_else(|_| ledger.grow(&self.plan, grant, least).map(|()| least))
                 }
             }
             Held::Counted(..) if self.closed.load(Ordering::Acquire) => Err(Reason::Closed),
             Held::Counted(stage, amount) => {
-                self.counted[stage.index()].fetch_add(more, Ordering::Relaxed);
-                *amount = amount.wrapping_add(more);
-                Ok(())
+                self.counted[stage.index()].fetch_add(most, Ordering::Relaxed);
+                *amount = amount.wrapping_add(most);
+                Ok(most)
             }
         };
         result.map_err(|reason| self.refuse(stage, reason))
+    }
+
+    /// See [`Lease::shrink`].
+    pub(crate) fn shrink(&self, held: &mut Held, less: u64) {
+        let stage = held.stage();
+        match held {
+            Held::Granted(grant) => self.ledger.lock().shrink(grant, less),
+            Held::Counted(_, amount) => {
+                let less = less.min(amount.saturating_sub(1));
+                self.counted[stage.index()].fetch_sub(less, Ordering::Relaxed);
+                *amount -= less;
+            }
+        }
+        (self.capacity_available)(stage);
     }
 
     /// Charges `amount` of a stage to `owner` and takes back what is `held` elsewhere; or changes nothing.

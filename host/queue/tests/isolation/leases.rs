@@ -579,3 +579,48 @@ fn shared_only_grants_everything_and_counts() {
     assert_eq!(isolation.usage(Stage::RequestExecution), 0);
     assert_eq!(signals[Stage::RequestExecution.index()].load(Ordering::SeqCst), 2);
 }
+
+#[test]
+fn a_lease_grows_by_what_there_is_and_gives_part_of_it_back() {
+    for profile in Profile::ALL {
+        let isolation = of_profile(profile);
+        let owner = established(&isolation, "a");
+        let name = Stage::RequestQueue;
+        let mut lease = isolation.try_acquire(name, &owner, 1).unwrap();
+        assert_eq!(lease.grow_between(1, 4).unwrap(), 4, "{profile:?}");
+        assert_eq!(lease.grow_between(2, 1).unwrap_err().reason, Reason::InvalidAmount);
+        assert_eq!((lease.amount(), isolation.usage(name)), (5, 5));
+        lease.shrink(3);
+        assert_eq!((lease.amount(), isolation.usage(name)), (2, 2));
+        lease.shrink(100);
+        assert_eq!((lease.amount(), isolation.usage(name)), (1, 1), "something stays");
+        lease.release();
+        lease.shrink(1);
+        assert_eq!((isolation.usage(name), isolation.tracked_owners()), (0, 0));
+    }
+}
+
+/// The floor is the last to be given back, so that nobody takes it meanwhile.
+#[test]
+fn what_shrinks_leaves_the_shared_part_first() {
+    let isolation = provider(&narrow(Stage::ReassemblyBytes));
+    let part = *isolation.plan().stage(Stage::ReassemblyBytes);
+    let owner = bootstrap(&isolation, "a");
+    let mut lease = isolation.try_acquire(Stage::ReassemblyBytes, &owner, 1).unwrap();
+    lease.grow(part.bootstrap - 1).unwrap();
+    // The floor is used up: this is the shared part's.
+    lease.grow(part.unit).unwrap();
+    let rejections = isolation.rejections(Stage::ReassemblyBytes, Reason::Capacity);
+    assert_eq!(lease.grow_between(1, part.shared).unwrap(), 1);
+    assert_eq!(
+        isolation.rejections(Stage::ReassemblyBytes, Reason::Capacity),
+        rejections,
+        "less than wanted is no refusal"
+    );
+    lease.shrink(part.unit + 1);
+    let other = established(&isolation, "b");
+    let all = isolation.try_acquire(Stage::ReassemblyBytes, &other, part.shared).unwrap();
+    assert_eq!(lease.grow(1).unwrap_err().reason, Reason::Capacity);
+    drop((lease, all));
+    assert_eq!(isolation.usage(Stage::ReassemblyBytes), 0);
+}

@@ -36,6 +36,13 @@ pub(super) fn serve(
         internal: false,
     };
     let max_response_size = response_limit(shared, bound);
+    let snapshot = shared.space.load();
+    let deadline = Deadline { now, timeout };
+    if request.kind == RequestKind::Read
+        && batch.push_next(shared, link, bound, &snapshot, request, (deadline, max_response_size))?
+    {
+        return Ok(Progress::HandedOver);
+    }
     request.context.begin(request.kind, out);
     let cx = ServiceContext {
         call: &call,
@@ -43,7 +50,6 @@ pub(super) fn serve(
         decode: shared.decode_limits,
         max_response_size,
     };
-    let snapshot = shared.space.load();
     let body = request.peek.body;
     let mut encoder = Encoder::new(out);
     use RequestKind as Kind;
@@ -80,7 +86,7 @@ pub(super) fn serve(
         (NodeProgress::Done, Some(status)) => Err(status),
         (NodeProgress::MustWait, _) => {
             let snapshot = Guard::into_inner(snapshot);
-            let terms = (&call, Deadline { now, timeout }, max_response_size);
+            let terms = (&call, deadline, max_response_size);
             if request.kind == Kind::Read {
                 batch.push(shared, link, bound, &snapshot, request, terms)?;
             } else {

@@ -114,6 +114,8 @@ fn admit(shared: &Arc<Shared>, link: &Link, bound: &Bound, stop: Arc<Stop>, queu
 #[derive(Default)]
 pub(crate) struct Batch {
     open: Option<Open>,
+    /// The last Read had to wait, so that the next one will too.
+    is_hot: bool,
 }
 
 /// A batch that takes more Reads.
@@ -121,8 +123,13 @@ struct Open {
     bound: Bound,
     stop: Arc<Stop>,
     queued: Lease,
+    /// Reads for which the leases are there already.
+    prepaid: u64,
     reads: Box<Reads>,
 }
+
+/// Reads that the leases of a growing batch are taken for at a time: each time takes a lock.
+const PREPAID: u64 = 16;
 
 /// The Reads of one job.
 pub(crate) struct Reads {
@@ -154,18 +161,14 @@ impl Batch {
         request: &Request<'_>,
         (call, deadline, max_response_size): (&CallContext, Deadline, usize),
     ) -> Result<(), StatusCode> {
-        let fits = self.open.as_ref().is_some_and(|open| {
-            !open.reads.batch.is_full()
-                && Arc::ptr_eq(open.reads.batch.snapshot(), snapshot)
-                && Arc::ptr_eq(&open.bound.session.snapshot, &bound.session.snapshot)
-        });
-        if !fits {
+        if self.fitting(bound, snapshot).is_none() {
             self.submit(shared, link);
             let (held, queued) = held(shared, link, bound)?;
             self.open = Some(Open {
                 bound: bound.clone(),
                 stop: Stop::new(),
                 queued,
+                prepaid: 0,
                 reads: Box::new(Reads {
                     batch: ReadBatch::new(Arc::clone(snapshot), call.clone(), deadline.now, shared.decode_limits),
                     requests: Vec::new(),
@@ -175,41 +178,61 @@ impl Batch {
                     guard: bound.session.handle.enter(deadline.now),
                 }),
             });
-        } else if let Some(open) = &mut self.open {
-            open.grow(shared, link)?;
         }
         let Some(open) = &mut self.open else {
             return Err(StatusCode::BAD_INTERNAL_ERROR);
         };
+        let until = deadline.until();
+        open.reads.batch.push(request.peek.body, until, max_response_size)?;
+        self.is_hot = true;
+        open.add(shared, link, bound, request, deadline)
+    }
+
+    /// The same for a Read that may not have to wait, while those before it do. False: it is not added, as no manager has to be asked for it, or
+    /// nothing is known of the kind.
+    ///
+    /// # Errors
+    /// The status of its fault.
+    pub(super) fn push_next(
+        &mut self,
+        shared: &Arc<Shared>,
+        link: &Link,
+        bound: &Bound,
+        snapshot: &Arc<Snapshot>,
+        request: &Request<'_>,
+        (deadline, max_response_size): (Deadline, usize),
+    ) -> Result<bool, StatusCode> {
+        if !self.is_hot {
+            return Ok(false);
+        }
+        let Some(open) = self.fitting(bound, snapshot) else {
+            return Ok(false);
+        };
+        let until = deadline.until();
         let pushed = open
             .reads
             .batch
-            .push(request.peek.body, deadline.until(), max_response_size);
-        pushed?;
-        let reply = Reply::new(
-            request.request_id,
-            request.context.request_handle,
-            shared.clock,
-            link.outbound.clone(),
-            &open.stop,
-            Held::default(),
-        );
-        let registration = register(shared, link, bound, deadline, reply);
-        // One that was refused keeps its index; nobody is told.
-        let (registration, refused) = match registration {
-            Ok(registration) => (Some(registration), Ok(())),
-            Err(status) => (None, Err(status)),
-        };
-        open.reads.requests.push(BatchedRead {
-            context: request.context,
-            registration,
-        });
-        refused
+            .push_asking(request.peek.body, until, max_response_size)?;
+        if pushed.is_none() {
+            self.is_hot = false;
+            return Ok(false);
+        }
+        open.add(shared, link, bound, request, deadline).map(|()| true)
+    }
+
+    /// The open batch, if a Read of this session may be part of it.
+    fn fitting(&mut self, bound: &Bound, snapshot: &Arc<Snapshot>) -> Option<&mut Open> {
+        self.open.as_mut().filter(|open| {
+            !open.reads.batch.is_full()
+                && Arc::ptr_eq(open.reads.batch.snapshot(), snapshot)
+                && Arc::ptr_eq(&open.bound.session.snapshot, &bound.session.snapshot)
+        })
     }
 
     /// Hands what was gathered to the queue.
     pub(crate) fn submit(&mut self, shared: &Arc<Shared>, link: &Link) {
-        let Some(open) = self.open.take() else { return };
+        let Some(mut open) = self.open.take() else { return };
+        open.settle(shared);
         if open.reads.requests.is_empty() {
             return;
         }
@@ -225,6 +248,44 @@ impl Batch {
 }
 
 impl Open {
+    /// Notes who gets the answer of the Read that was pushed last.
+    fn add(
+        &mut self,
+        shared: &Shared,
+        link: &Link,
+        bound: &Bound,
+        request: &Request<'_>,
+        deadline: Deadline,
+    ) -> Result<(), StatusCode> {
+        // The first one was paid for when the batch was opened.
+        let paid = if self.reads.requests.is_empty() {
+            Ok(())
+        } else {
+            self.grow(shared, link)
+        };
+        let registration = paid.and_then(|()| {
+            let reply = Reply::new(
+                request.request_id,
+                request.context.request_handle,
+                shared.clock,
+                link.outbound.clone(),
+                &self.stop,
+                Held::default(),
+            );
+            register(shared, link, bound, deadline, reply)
+        });
+        // One that was refused keeps its index; nobody is told.
+        let (registration, refused) = match registration {
+            Ok(registration) => (Some(registration), Ok(())),
+            Err(status) => (None, Err(status)),
+        };
+        self.reads.requests.push(BatchedRead {
+            context: request.context,
+            registration,
+        });
+        refused
+    }
+
     /// Room for one more Read.
     fn grow(&mut self, shared: &Shared, link: &Link) -> Result<(), StatusCode> {
         let held = &mut self.reads.held;
@@ -232,12 +293,40 @@ impl Open {
         if !placed {
             return Err(StatusCode::BAD_TOO_MANY_OPERATIONS);
         }
-        let busy = |_| StatusCode::BAD_SERVER_TOO_BUSY;
-        self.queued.grow(1).map_err(busy)?;
-        if let [Some(bytes), _] = &mut held.leases {
-            bytes.grow(shared.limits.message_size.into()).map_err(busy)?;
+        if self.prepaid > 0 {
+            self.prepaid -= 1;
+            return Ok(());
         }
+        let busy = |_| StatusCode::BAD_SERVER_TOO_BUSY;
+        let mut reads = self.queued.grow_between(1, PREPAID).map_err(busy)?;
+        if let [Some(bytes), _] = &mut held.leases {
+            let each = u64::from(shared.limits.message_size);
+            match bytes.grow_between(each, each.saturating_mul(reads)) {
+                Ok(more) if more == each && reads > 1 => {
+                    self.queued.shrink(reads - 1);
+                    reads = 1;
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    self.queued.shrink(reads);
+                    return Err(StatusCode::BAD_SERVER_TOO_BUSY);
+                }
+            }
+        }
+        self.prepaid = reads.saturating_sub(1);
         Ok(())
+    }
+
+    /// No more Reads will come: what was paid in advance goes back.
+    fn settle(&mut self, shared: &Shared) {
+        let prepaid = std::mem::take(&mut self.prepaid);
+        if prepaid == 0 {
+            return;
+        }
+        self.queued.shrink(prepaid);
+        if let [Some(bytes), _] = &mut self.reads.held.leases {
+            bytes.shrink(u64::from(shared.limits.message_size).saturating_mul(prepaid));
+        }
     }
 }
 
