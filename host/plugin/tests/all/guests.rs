@@ -97,7 +97,7 @@ const NOTHING: Capabilities = Capabilities {
 /// A bench with namespace 0 and one guest loaded.
 pub(crate) struct Plant {
     pub(crate) bench: Bench,
-    name: &'static str,
+    pub(crate) name: &'static str,
     namespace: u16,
 }
 
