@@ -104,9 +104,11 @@ impl Fold {
 
     /// A value of the interval, or from before it; not earlier than the one before.
     pub(crate) fn push(&mut self, mut sample: Sample) {
-        if self.pending.as_ref().is_some_and(|last| last.time == sample.time) {
-            sample.superseded = true;
-            self.pending = Some(sample);
+        if let Some(last) = self.pending.as_mut().filter(|last| last.time == sample.time) {
+            if !last.is_repeated_by(&sample) {
+                sample.superseded = true;
+                *last = sample;
+            }
         } else if let Some(last) = self.pending.replace(sample) {
             self.commit(last);
         }

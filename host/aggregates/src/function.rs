@@ -120,10 +120,25 @@ impl Function {
         Self::ALL.iter().copied().find(|function| function.id() == id)
     }
 
+    /// The numbers of the nodes of those that are live; see [`Function::is_live`].
+    pub const LIVE_IDS: [u32; Self::ALL.len() - 1] = {
+        let mut ids = [0; Self::ALL.len() - 1];
+        let (mut from, mut to) = (0, 0);
+        while from < Self::ALL.len() {
+            if Self::ALL[from].is_live() {
+                ids[to] = Self::ALL[from].id();
+                to += 1;
+            }
+            from += 1;
+        }
+        assert!(to == ids.len());
+        ids
+    };
+
     /// Whether values of a live item are enough: all but [`Function::AnnotationCount`], which needs a historian.
     #[must_use]
-    pub fn is_live(self) -> bool {
-        self != Self::AnnotationCount
+    pub const fn is_live(self) -> bool {
+        !matches!(self, Self::AnnotationCount)
     }
 
     /// Whether values have to be numbers; Booleans are, as 0 and 1. The others count, compare or pick values of any type.
@@ -145,23 +160,22 @@ impl Function {
         )
     }
 
-    /// Whether what happens at or after the end of an interval counts.
-    pub(crate) fn uses_end_bound(self) -> bool {
-        matches!(
-            self,
-            Self::TimeAverage
-                | Self::TimeAverage2
-                | Self::Total
-                | Self::Total2
-                | Self::Minimum2
-                | Self::Maximum2
-                | Self::MinimumActualTime2
-                | Self::MaximumActualTime2
-                | Self::Range2
-                | Self::EndBound
-                | Self::DeltaBounds
-                | Self::WorstQuality2
-        )
+    /// Whether the next value after an interval changes its result.
+    pub(crate) fn depends_on_next(self, stepped: bool) -> bool {
+        match self {
+            Self::TimeAverage | Self::Total => true,
+            Self::TimeAverage2
+            | Self::Total2
+            | Self::Minimum2
+            | Self::Maximum2
+            | Self::MinimumActualTime2
+            | Self::MaximumActualTime2
+            | Self::Range2
+            | Self::EndBound
+            | Self::DeltaBounds
+            | Self::WorstQuality2 => !stepped,
+            _ => false,
+        }
     }
 
     /// Whether the value itself has to be kept, not only its number and status.

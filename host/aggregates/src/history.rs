@@ -201,6 +201,7 @@ fn samples(settings: &Settings, raw: &[DataValue]) -> Vec<Sample> {
         let Some(time) = value.source_timestamp else { continue };
         let mut sample = Sample::new(settings, time.ticks(), value);
         match samples.last_mut() {
+            Some(last) if last.is_repeated_by(&sample) => {}
             Some(last) if last.time == sample.time => {
                 sample.superseded = true;
                 *last = sample;

@@ -72,6 +72,25 @@ impl Live {
         self.fold.latest().map(|last| DateTime::from_ticks(last.time))
     }
 
+    /// The earliest time that a further value may have without being late.
+    #[must_use]
+    pub fn earliest(&self) -> DateTime {
+        let low = if self.reported {
+            self.fold.interval.low
+        } else {
+            DateTime::MIN
+        };
+        self.latest().map_or(low, |latest| latest.max(low))
+    }
+
+    /// Whether a value is the latest one again, as far as the function can tell.
+    #[must_use]
+    pub fn is_latest(&self, value: &DataValue) -> bool {
+        self.fold
+            .latest()
+            .is_some_and(|last| last.is_repeated_by(&Sample::new(&self.settings, last.time, value)))
+    }
+
     /// A raw value that holds from `time` on. Values from before the first interval serve as its bound.
     pub fn push(&mut self, time: DateTime, value: &DataValue, mut results: impl FnMut(DataValue)) {
         let time = time.ticks();
@@ -87,7 +106,7 @@ impl Live {
     }
 
     /// Time has passed up to `now` without a further value: the last one still holds. Intervals that have ended by then are complete;
-    /// results that depend on what is at their end carry the Partial bit.
+    /// results of sloped lines, which depend on what comes next, carry the Partial bit.
     pub fn advance(&mut self, now: DateTime, mut results: impl FnMut(DataValue)) {
         let now = now.ticks();
         if !self.is_over(now) {

@@ -60,7 +60,9 @@ impl Outcome {
 pub(crate) fn result(settings: &Settings, fold: &Fold) -> DataValue {
     let outcome = outcome(settings, fold);
     let mut bits = outcome.bits;
-    let partial = fold.partial || (fold.by_time && settings.function.uses_end_bound());
+    // A stepped value is known to hold up to the end, whatever comes then.
+    let unknown_end = fold.by_time && settings.function.depends_on_next(settings.stepped);
+    let partial = fold.partial || unknown_end;
     if partial && outcome.partial {
         bits |= PARTIAL;
     }

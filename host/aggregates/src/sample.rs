@@ -57,6 +57,14 @@ impl Sample {
         }
     }
 
+    /// Whether another one says the same of the same time.
+    pub(crate) fn is_repeated_by(&self, other: &Self) -> bool {
+        self.time == other.time
+            && self.status == other.status
+            && self.number.to_bits() == other.number.to_bits()
+            && self.value.is_same(&other.value)
+    }
+
     /// Neither Bad nor counted as Bad.
     pub(crate) fn is_usable(&self) -> bool {
         self.quality != Quality::Bad

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use backplane_types::view::{NodeIdBytes, QualifiedNameRef};
 use backplane_types::{
-    AttributeId, DataValue, DataValueHead, DateTime, Encoder, NodeId, Now, NumericRange, QualifiedName, StatusCode,
-    Variant,
+    AttributeId, BuiltInType, DataValue, DataValueHead, DateTime, Encoder, NodeId, Now, NumericRange, QualifiedName,
+    StatusCode, Variant,
 };
 
 use crate::attribute;
@@ -215,6 +215,14 @@ impl Snapshot {
         let node = self.graph.find(id).and_then(|key| self.node(key));
         node.and_then(Node::variable)
             .is_some_and(|variable| variable.rule.is_number())
+    }
+
+    /// Whether the values of a variable are Booleans.
+    #[must_use]
+    pub fn is_boolean(&self, id: &NodeId) -> bool {
+        let node = self.graph.find(id).and_then(|key| self.node(key));
+        node.and_then(Node::variable)
+            .is_some_and(|variable| variable.rule.built_in() == Some(BuiltInType::Boolean))
     }
 
     /// The value of a property of namespace 0 that the host keeps.

@@ -59,6 +59,7 @@ pub(crate) fn attach(
         max_nodes_per_history_update_data: 0,
         max_nodes_per_history_update_events: 0,
         max_nodes_per_node_management: 0,
+        aggregate_functions: backplane_session::AGGREGATE_FUNCTIONS,
     };
     ns0::attach(space, &info, &capabilities, &status, Arc::new(NoMethods))?;
     Ok(status)

@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "aggregates/mod.rs"]
+mod aggregates;
 mod support;
 
 use std::time::Duration;

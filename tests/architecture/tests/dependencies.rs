@@ -14,7 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("backplane-aggregates", &["backplane-types"]),
     ("backplane-crypto", &["backplane-types"]),
     ("backplane-channel", &["backplane-types", "backplane-crypto"]),
-    ("backplane-session", &["backplane-types"]),
+    ("backplane-session", &["backplane-types", "backplane-aggregates"]),
     ("backplane-queue", &[]),
     ("backplane-nodes", &["backplane-types"]),
     (

@@ -107,6 +107,7 @@ fn capabilities() -> Capabilities {
         max_nodes_per_history_update_data: 0,
         max_nodes_per_history_update_events: 0,
         max_nodes_per_node_management: 0,
+        aggregate_functions: &[],
     }
 }
 

@@ -38,8 +38,14 @@ struct Build {
     permissions: HashMap<usize, Arc<[RolePermissionType]>>,
 }
 
-/// Makes the model. `values` go to the nodes with these numbers; `implemented` are the methods that can be called.
-pub(super) fn model(table: &Table, values: Vec<(u32, Given)>, implemented: &[u32]) -> Result<Model, Namespace0Error> {
+/// Makes the model. `values` go to the nodes with these numbers; `implemented` are the methods that can be called, `aggregates` the aggregate
+/// functions that there are (Part 13, 4.4).
+pub(super) fn model(
+    table: &Table,
+    values: Vec<(u32, Given)>,
+    implemented: &[u32],
+    aggregates: &[u32],
+) -> Result<Model, Namespace0Error> {
     let records: Vec<NodeRecord<'_>> = table.records().collect::<Result<_, _>>()?;
     let shown: Vec<&NodeRecord<'_>> = records
         .iter()
@@ -67,6 +73,10 @@ pub(super) fn model(table: &Table, values: Vec<(u32, Given)>, implemented: &[u32
     let instances = instances(&shown);
     build.nodes(&shown, &instances)?;
     build.references(&shown);
+    for function in aggregates {
+        let folder = ids::object::SERVER_SERVER_CAPABILITIES_AGGREGATE_FUNCTIONS;
+        build.reference(folder, ids::reference_type::ORGANIZES, *function);
+    }
     build.arguments(&shown);
     Ok(build.model)
 }

@@ -61,6 +61,8 @@ pub struct Capabilities {
     pub max_nodes_per_history_update_events: u32,
     /// OperationLimits.MaxNodesPerNodeManagement.
     pub max_nodes_per_node_management: u32,
+    /// The aggregate functions of monitored items: the numbers of their nodes in namespace 0. The folder AggregateFunctions references them.
+    pub aggregate_functions: &'static [u32],
 }
 
 /// How a node of the Server object gets its value.

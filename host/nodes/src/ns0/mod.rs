@@ -141,7 +141,7 @@ pub fn attach(
 ) -> Result<ManagerId, Namespace0Error> {
     let table = table::Table::open()?;
     let values = capabilities::values(space, info, capabilities, status);
-    let model = build::model(&table, values, methods.implemented())?;
+    let model = build::model(&table, values, methods.implemented(), capabilities.aggregate_functions)?;
     let (id, _) = space.attach(Arc::new(Namespace0 { methods }), model)?;
     Ok(id)
 }

@@ -128,6 +128,10 @@ pub fn capabilities() -> Capabilities {
         max_nodes_per_history_update_data: 0,
         max_nodes_per_history_update_events: 0,
         max_nodes_per_node_management: 0,
+        aggregate_functions: &[
+            ids::object::AGGREGATE_FUNCTION_AVERAGE,
+            ids::object::AGGREGATE_FUNCTION_COUNT,
+        ],
     }
 }
 

@@ -319,6 +319,8 @@ fn analog_items_have_ranges_and_units() {
     let unit: EUInformation = unit.decode_as().unwrap();
     assert_eq!(unit.unit_id, 4_408_652);
     assert!(snapshot.is_numeric(&node("Speed")) && !snapshot.is_numeric(&node("Serial")));
+    assert!(!snapshot.is_boolean(&node("Speed")));
+    assert!(snapshot.is_boolean(&standard(ids::variable::SERVER_AUDITING)));
 }
 
 #[test]

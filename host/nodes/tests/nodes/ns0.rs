@@ -76,6 +76,26 @@ fn arrays_and_limits_are_published() {
 }
 
 #[test]
+fn aggregate_functions_are_referenced_from_their_folder() {
+    let mut world = World::new(&builder());
+    let folder = standard(ids::object::SERVER_SERVER_CAPABILITIES_AGGREGATE_FUNCTIONS);
+    let found = world.browse(&folder);
+    let mut functions: Vec<_> = found
+        .references
+        .iter()
+        .filter(|it| it.reference_type_id == standard(ids::reference_type::ORGANIZES))
+        .map(|it| it.node_id.node_id.clone())
+        .collect();
+    functions.sort();
+    let expected = [
+        ids::object::AGGREGATE_FUNCTION_AVERAGE,
+        ids::object::AGGREGATE_FUNCTION_COUNT,
+    ]
+    .map(standard);
+    assert_eq!(functions, expected);
+}
+
+#[test]
 fn every_variable_below_objects_has_a_value_or_a_reason() {
     let mut world = World::new(&builder());
     let mut open = vec![objects()];

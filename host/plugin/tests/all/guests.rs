@@ -92,6 +92,7 @@ const NOTHING: Capabilities = Capabilities {
     max_nodes_per_history_update_data: 0,
     max_nodes_per_history_update_events: 0,
     max_nodes_per_node_management: 0,
+    aggregate_functions: &[],
 };
 
 /// A bench with namespace 0 and one guest loaded.

@@ -61,10 +61,12 @@ pub(super) fn resolve(
     let wanted = &item.item_to_monitor;
     let attribute = AttributeId(wanted.attribute_id);
     let read = find(snapshot, bound, wanted, now)?;
+    let is_number = snapshot.is_numeric(&wanted.node_id);
     let traits = ItemTraits {
         is_value: attribute == AttributeId::VALUE,
         is_notifier: false,
-        is_number: snapshot.is_numeric(&wanted.node_id),
+        is_number,
+        is_boolean: !is_number && snapshot.is_boolean(&wanted.node_id),
         minimum_sampling_interval: snapshot.minimum_sampling(&wanted.node_id, attribute),
         eu_range: snapshot.eu_range(&wanted.node_id).map(|range| (range.low, range.high)),
     };

@@ -4,7 +4,7 @@ use backplane_types::{DataValue, MonitoringMode, MonitoringParameters, Now};
 
 use crate::events::EventQueue;
 
-use super::filter::{EventFeed, ItemFilter, ItemTraits};
+use super::filter::{AggregateFeed, EventFeed, ItemFilter, ItemTraits};
 use super::limits::Limits;
 use super::message::Timestamps;
 use super::queue::{ItemQueue, Pushed};
@@ -179,7 +179,7 @@ impl<S> Item<S> {
     pub(crate) fn events(&self) -> Option<&EventFeed> {
         match &self.filter {
             ItemFilter::Event(feed) => Some(feed),
-            ItemFilter::Data(_) => None,
+            ItemFilter::Data(_) | ItemFilter::Aggregate(_) => None,
         }
     }
 
@@ -187,7 +187,23 @@ impl<S> Item<S> {
     pub(crate) fn events_mut(&mut self) -> Option<&mut EventFeed> {
         match &mut self.filter {
             ItemFilter::Event(feed) => Some(feed),
-            ItemFilter::Data(_) => None,
+            ItemFilter::Data(_) | ItemFilter::Aggregate(_) => None,
+        }
+    }
+
+    /// What an aggregate item computes with.
+    pub(crate) fn aggregate(&mut self) -> Option<&mut AggregateFeed> {
+        match &mut self.filter {
+            ItemFilter::Aggregate(feed) => Some(feed),
+            ItemFilter::Data(_) | ItemFilter::Event(_) => None,
+        }
+    }
+
+    /// Whether it has seen no value yet, or none since it was disabled.
+    pub(crate) fn wants_value(&self) -> bool {
+        match &self.filter {
+            ItemFilter::Aggregate(feed) => !feed.has_value(),
+            ItemFilter::Data(_) | ItemFilter::Event(_) => self.queue.newest().is_none(),
         }
     }
 

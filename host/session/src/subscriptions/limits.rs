@@ -65,6 +65,8 @@ pub struct Limits {
     pub min_sampling_interval: f64,
     /// How often continuous nodes (sampling interval 0) are looked at, unless the server reports their changes itself.
     pub exception_interval: Duration,
+    /// Shortest interval that an aggregate is computed for, in ms.
+    pub min_processing_interval: f64,
     /// Intervals that others are rounded up to, in ascending order.
     pub sampling_rates: Vec<SamplingRates>,
 }
@@ -101,6 +103,7 @@ impl Default for Limits {
             default_keep_alive_count: 3,
             min_sampling_interval: 0.0,
             exception_interval: Duration::from_millis(10),
+            min_processing_interval: 100.0,
             sampling_rates: vec![
                 rates(10.0, 10.0, 9),
                 rates(100.0, 100.0, 4),
@@ -156,6 +159,10 @@ impl Limits {
             (
                 self.min_sampling_interval.is_finite() && self.min_sampling_interval >= 0.0,
                 "min_sampling_interval must not be negative",
+            ),
+            (
+                positive(self.min_processing_interval),
+                "min_processing_interval must be longer than 0",
             ),
             (
                 !self.exception_interval.is_zero(),

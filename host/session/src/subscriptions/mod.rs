@@ -5,8 +5,9 @@
 //! answers leave by [`Subscriptions::poll_response`]; time is handed in. One shard task owns many of these; nothing in here locks, except
 //! that ids and totals are counted in a shared [`SubscriptionRegistry`].
 //!
-//! Where later parts join: aggregates wrap [`ItemTable::accept`]; a transfer moves a [`Subscription`] from one of these to another.
+//! Where later parts join: a transfer moves a [`Subscription`] from one of these to another.
 
+mod aggregates;
 mod event_items;
 mod filter;
 mod item;
@@ -28,6 +29,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use backplane_types::StatusCode;
+
+/// The numbers of the nodes of the aggregate functions that items may have as a filter, in namespace 0.
+pub const AGGREGATE_FUNCTIONS: &[u32] = &backplane_aggregates::Function::LIVE_IDS;
 
 pub use filter::ItemTraits;
 pub use item::{ItemKey, ResolvedItem, SampleKey, Sampled, Sampler};

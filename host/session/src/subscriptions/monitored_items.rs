@@ -10,7 +10,7 @@ use backplane_types::{
 use crate::events::Refused;
 
 use super::Subscriptions;
-use super::filter::{EventContext, ItemFilter};
+use super::filter::{AggregateTerms, EventContext, ItemFilter};
 use super::item::{Item, ItemKey, ResolvedItem, Revised, SampleKey, Sampler};
 use super::limits::Limits;
 use super::message::Timestamps;
@@ -300,8 +300,9 @@ fn create_item<S>(
         subscription.publishing_interval,
         1,
     );
+    let terms = AggregateTerms::new(limits, &revised, now);
     let (filter, filter_result) =
-        ItemFilter::from_request(&request.requested_parameters.filter, &resolved.traits, events)?;
+        ItemFilter::from_request(&request.requested_parameters.filter, &resolved.traits, events, &terms)?;
     if subscription.items.len() >= limits.max_monitored_items {
         return Err(StatusCode::BAD_TOO_MANY_MONITORED_ITEMS.into());
     }
@@ -346,9 +347,12 @@ fn modify_item<S>(
         current.sampling_interval,
         current.queue_size,
     );
-    let (filter, filter_result) = ItemFilter::from_request(&requested.filter, &item.traits, events)?;
+    let terms = AggregateTerms::new(limits, &revised, now);
+    let (filter, filter_result) = ItemFilter::from_request(&requested.filter, &item.traits, events, &terms)?;
     item.revised = revised;
+    let computed = item.aggregate().is_some();
     item.filter.replace(filter);
+    items.follow_filter(slot, computed, now);
     if revised.queue_size != current.queue_size || revised.discard_oldest != current.discard_oldest {
         let lost = items.recount(slot, |item| item.resize(now)).unwrap_or(0);
         items.lost_events = items.lost_events.saturating_add(lost);

@@ -11,6 +11,7 @@ use backplane_types::{DataValue, MonitoringMode, Now, StatusCode};
 
 use crate::events::{Event, Queued};
 
+use super::aggregates::Aggregates;
 use super::filter::ItemFilter;
 use super::item::{Item, ItemKey, NONE, SampleKey, Sampled, Sampler};
 use super::limits::duration;
@@ -43,6 +44,8 @@ pub(crate) struct ItemTable<S> {
     first: Vec<u32>,
     first_since: Duration,
     pub(super) links: Links,
+    /// Items that compute.
+    pub(super) aggregates: Aggregates,
     /// Values lost to full queues.
     pub(crate) lost: u64,
     /// Slots of event items.
@@ -67,6 +70,7 @@ impl<S> ItemTable<S> {
             first: Vec::new(),
             first_since: Duration::ZERO,
             links: Links::default(),
+            aggregates: Aggregates::default(),
             lost: 0,
             notified: Vec::new(),
             lost_events: 0,
@@ -121,11 +125,15 @@ impl<S> ItemTable<S> {
         if item.events().is_some() {
             self.notified.push(slot);
         }
+        let computes = matches!(item.filter, ItemFilter::Aggregate(_));
         let Some(place) = self.slots.get_mut(slot as usize) else {
             return;
         };
         *place = Some(item);
         self.by_id.insert(id, slot);
+        if computes {
+            self.join_aggregates(slot);
+        }
         if sampled {
             self.start_sampling(slot, initial, now);
         }
@@ -145,6 +153,7 @@ impl<S> ItemTable<S> {
             if item.events().is_some() {
                 self.notified.retain(|it| *it != slot);
             }
+            self.aggregates.leave(slot);
         }
         self.free.push(slot);
         true
@@ -176,6 +185,7 @@ impl<S> ItemTable<S> {
                 .item(slot)
                 .map_or((false, false), |item| (item.gone, item.is_sampled()));
             if sampled {
+                self.restart_aggregate(slot, now);
                 self.start_sampling(slot, None, now);
             } else if gone {
                 self.mark_gone(slot);
@@ -216,7 +226,19 @@ impl<S> ItemTable<S> {
         let Some(item) = self.item(slot) else {
             return;
         };
+        if matches!(item.filter, ItemFilter::Aggregate(_)) {
+            self.accept_aggregate(slot, &value, now);
+            return;
+        }
         let Some(pushed) = item.accept(value, now) else {
+            return;
+        };
+        self.pushed(slot, pushed);
+    }
+
+    /// Counts what came into the queue of an item.
+    pub(super) fn pushed(&mut self, slot: u32, pushed: Pushed) {
+        let Some(item) = self.item(slot) else {
             return;
         };
         let (reporting, id) = (item.reports(), item.id);
@@ -332,6 +354,11 @@ impl<S> ItemTable<S> {
             self.accept(slot, value, now);
             return;
         }
+        self.want_first(slot, now);
+    }
+
+    /// Has an item sampled as soon as possible.
+    pub(super) fn want_first(&mut self, slot: u32, now: Now) {
         if self.first.is_empty() {
             self.first_since = now.mono;
         }
@@ -413,7 +440,7 @@ impl<S> ItemTable<S> {
         }
     }
 
-    /// When the next sample is due.
+    /// When the next sample, or the end of an interval of an aggregate, is due.
     pub(crate) fn next_sample(&self) -> Option<Duration> {
         let group = self
             .groups
@@ -421,11 +448,8 @@ impl<S> ItemTable<S> {
             .filter(|group| !group.members.is_empty())
             .map(|group| group.schedule.next())
             .min();
-        if self.first.is_empty() {
-            group
-        } else {
-            Some(group.map_or(self.first_since, |next| next.min(self.first_since)))
-        }
+        let first = (!self.first.is_empty()).then_some(self.first_since);
+        [group, first, self.aggregates.due()].into_iter().flatten().min()
     }
 
     /// Samples what is due, each group at most once; a group that is behind stays due.
@@ -443,7 +467,7 @@ impl<S> ItemTable<S> {
         }
         for index in 0..self.groups.len() {
             let Some(group) = self.groups.get_mut(index) else {
-                return;
+                break;
             };
             if group.members.is_empty() || !group.schedule.take(now.mono) {
                 continue;
@@ -457,6 +481,7 @@ impl<S> ItemTable<S> {
                 group.members = members;
             }
         }
+        self.complete_intervals(now);
     }
 
     /// Samples one item now, whatever its schedule.
@@ -473,7 +498,7 @@ impl<S> ItemTable<S> {
                 subscription_id,
                 monitored_item_id: item.id,
             },
-            first: item.queue.newest().is_none(),
+            first: item.wants_value(),
             binding: item.binding,
         };
         match sampler.sample(key, &mut item.source, now) {

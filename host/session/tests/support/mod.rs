@@ -153,6 +153,7 @@ pub const NUMBER: ItemTraits = ItemTraits {
     is_value: true,
     is_notifier: false,
     is_number: true,
+    is_boolean: false,
     minimum_sampling_interval: -1.0,
     eu_range: None,
 };

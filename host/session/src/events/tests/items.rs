@@ -32,6 +32,7 @@ const NOTIFIER: ItemTraits = ItemTraits {
     is_value: false,
     is_notifier: true,
     is_number: false,
+    is_boolean: false,
     minimum_sampling_interval: -1.0,
     eu_range: None,
 };

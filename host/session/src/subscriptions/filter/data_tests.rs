@@ -1,13 +1,14 @@
 //! Triggers, deadbands and the status code of every filter that is refused.
 
-use super::super::{EventContext, ItemFilter};
+use super::super::{AggregateTerms, EventContext, ItemFilter};
 use super::*;
-use backplane_types::{AggregateFilter, Array, DateTime, EventFilter};
+use backplane_types::{AggregateFilter, Array, DateTime, EventFilter, Now};
 
 const NUMBER: ItemTraits = ItemTraits {
     is_value: true,
     is_notifier: false,
     is_number: true,
+    is_boolean: false,
     minimum_sampling_interval: -1.0,
     eu_range: Some((0.0, 200.0)),
 };
@@ -21,6 +22,15 @@ fn no_events() -> EventContext {
     EventContext {
         types: std::sync::Arc::new(crate::events::BaseEventTypes),
         limits: crate::events::FilterLimits::default(),
+    }
+}
+
+fn terms() -> AggregateTerms {
+    AggregateTerms {
+        min_processing_interval: 100.0,
+        sampling: std::time::Duration::from_millis(100),
+        queue_size: 10,
+        now: Now::new(std::time::Duration::ZERO, DateTime::MIN),
     }
 }
 
@@ -159,10 +169,11 @@ fn refused_filters() {
             StatusCode::BAD_MONITORED_ITEM_FILTER_INVALID,
         ),
         (event, NUMBER, StatusCode::BAD_FILTER_NOT_ALLOWED),
-        (aggregate, NUMBER, StatusCode::BAD_MONITORED_ITEM_FILTER_UNSUPPORTED),
+        (aggregate.clone(), not_value, StatusCode::BAD_FILTER_NOT_ALLOWED),
+        (aggregate, NUMBER, StatusCode::BAD_AGGREGATE_NOT_SUPPORTED),
         (broken, NUMBER, StatusCode::BAD_MONITORED_ITEM_FILTER_INVALID),
     ] {
-        let refused = ItemFilter::from_request(&request, &traits, &no_events());
+        let refused = ItemFilter::from_request(&request, &traits, &no_events(), &terms());
         assert_eq!(refused.err().map(|it| it.status), Some(expected), "{request:?}");
     }
 }
@@ -172,7 +183,7 @@ fn text_may_have_every_trigger_without_deadband() {
     for trigger in 0..3 {
         assert!(DataFilter::from_request(&request(trigger, 0, 5.0), &TEXT).is_ok());
     }
-    let (filter, result) = ItemFilter::from_request(&ExtensionObject::NULL, &TEXT, &no_events()).unwrap();
+    let (filter, result) = ItemFilter::from_request(&ExtensionObject::NULL, &TEXT, &no_events(), &terms()).unwrap();
     assert!(matches!(filter, ItemFilter::Data(filter) if filter == DataFilter::DEFAULT));
     assert!(result.is_null());
 }

@@ -1,10 +1,9 @@
 //! What decides about the samples of an item (Part 4, 7.22): one kind for each kind of filter that a client may ask for.
 //!
 //! It owns the choice of a filter, and what a filter keeps between samples. It must not know nodes or services: what the node allows is
-//! handed in as [`ItemTraits`]. A filter that computes (an aggregate) is one more variant of [`ItemFilter`] with its state in a box, so that an
-//! item without one stays as small as it is; its samples pass through [`Item::accept`](super::item::Item::accept), which is where it
-//! queues what it computed instead, and its revised parameters are the `result` of [`ItemFilter::from_request`].
+//! handed in as [`ItemTraits`]. A filter with much state has it in a box, so that an item without one stays as small as it is.
 
+mod aggregate;
 mod data;
 
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use backplane_types::{AggregateFilter, DataChangeFilter, EventFilter, ExtensionO
 
 use crate::events::{EventQueue, EventTypes, Filter, FilterLimits, Refused};
 
+pub(crate) use aggregate::{AggregateFeed, AggregateTerms};
 pub(crate) use data::DataFilter;
 
 /// What the node behind an item allows; given by the caller who resolved it.
@@ -24,6 +24,8 @@ pub struct ItemTraits {
     pub is_notifier: bool,
     /// Whether the data type is a Number, so that a deadband has a meaning.
     pub is_number: bool,
+    /// Whether the data type is Boolean, which aggregates take for the numbers 0 and 1.
+    pub is_boolean: bool,
     /// MinimumSamplingInterval of the node in ms: 0 is continuous, below 0 unknown.
     pub minimum_sampling_interval: f64,
     /// EURange of the node, low and high, for percent deadbands.
@@ -37,6 +39,7 @@ impl Default for ItemTraits {
             is_value: true,
             is_notifier: false,
             is_number: false,
+            is_boolean: false,
             minimum_sampling_interval: -1.0,
             eu_range: None,
         }
@@ -57,6 +60,8 @@ pub(crate) enum ItemFilter {
     Data(DataFilter),
     /// Lets events pass; they have a queue of their own, and nothing is sampled.
     Event(Box<EventFeed>),
+    /// Computes a value for each interval from the samples in it.
+    Aggregate(Box<AggregateFeed>),
 }
 
 /// What an event item has in place of a data filter and a queue of values.
@@ -71,12 +76,13 @@ impl ItemFilter {
     ///
     /// # Errors
     /// `BadFilterNotAllowed` (attribute other than Value, event filter on data, another filter on events);
-    /// `BadMonitoredItemFilterUnsupported` (aggregate or unknown filter); `BadMonitoredItemFilterInvalid` (cannot be decoded);
+    /// `BadMonitoredItemFilterUnsupported` (unknown filter); `BadMonitoredItemFilterInvalid` (cannot be decoded);
     /// `BadEventFilterInvalid`; those of the kind of filter.
     pub(crate) fn from_request(
         filter: &ExtensionObject,
         traits: &ItemTraits,
         events: &EventContext,
+        terms: &AggregateTerms,
     ) -> Result<(Self, ExtensionObject), Refused> {
         let kind = filter.type_id.as_standard();
         if traits.is_notifier {
@@ -104,6 +110,10 @@ impl ItemFilter {
             }
             Some(EventFilter::ENCODING_ID) => Err(StatusCode::BAD_FILTER_NOT_ALLOWED.into()),
             Some(AggregateFilter::ENCODING_ID) if !traits.is_value => Err(StatusCode::BAD_FILTER_NOT_ALLOWED.into()),
+            Some(AggregateFilter::ENCODING_ID) => {
+                let (feed, result) = AggregateFeed::from_request(filter, traits, terms)?;
+                Ok((Self::Aggregate(Box::new(feed)), result))
+            }
             _ => Err(StatusCode::BAD_MONITORED_ITEM_FILTER_UNSUPPORTED.into()),
         }
     }
