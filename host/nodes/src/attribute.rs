@@ -22,7 +22,7 @@ pub(crate) fn read(
     attribute: AttributeId,
     call: &CallContext,
 ) -> Result<Variant, StatusCode> {
-    rights::check(node, call, permission::BROWSE)?;
+    rights::check(graph, key.slot, node, call, permission::BROWSE)?;
     Ok(match attribute {
         AttributeId::NODE_ID => Variant::from(node.id.clone()),
         AttributeId::NODE_CLASS => Variant::Int32(i32::try_from(node.body.class()).unwrap_or(0)),
@@ -35,7 +35,9 @@ pub(crate) fn read(
                 .and_then(|extra| extra.description.clone())
                 .unwrap_or_default(),
         ),
-        AttributeId::ROLE_PERMISSIONS | AttributeId::USER_ROLE_PERMISSIONS => role_permissions(node, attribute, call)?,
+        AttributeId::ROLE_PERMISSIONS | AttributeId::USER_ROLE_PERMISSIONS => {
+            role_permissions(graph, key, node, attribute, call)?
+        }
         AttributeId::ACCESS_RESTRICTIONS => {
             let restrictions = node.extra.as_ref().and_then(|extra| extra.access_restrictions);
             Variant::UInt16(restrictions.ok_or(StatusCode::BAD_ATTRIBUTE_ID_INVALID)?)
@@ -44,11 +46,17 @@ pub(crate) fn read(
     })
 }
 
-fn role_permissions(node: &Node, attribute: AttributeId, call: &CallContext) -> Result<Variant, StatusCode> {
+fn role_permissions(
+    graph: &Graph,
+    key: NodeKey,
+    node: &Node,
+    attribute: AttributeId,
+    call: &CallContext,
+) -> Result<Variant, StatusCode> {
     let granted = node.extra.as_ref().and_then(|extra| extra.role_permissions.as_ref());
     let granted = granted.ok_or(StatusCode::BAD_ATTRIBUTE_ID_INVALID)?;
     if attribute == AttributeId::ROLE_PERMISSIONS {
-        rights::check(node, call, permission::READ_ROLE_PERMISSIONS)?;
+        rights::check(graph, key.slot, node, call, permission::READ_ROLE_PERMISSIONS)?;
     }
     let own = |entry: &&RolePermissionType| {
         attribute == AttributeId::ROLE_PERMISSIONS || call.caller.roles.iter().any(|role| role.id == entry.role_id)
@@ -71,7 +79,7 @@ fn of_class(
     Ok(match (&node.body, attribute) {
         (Body::Variable(variable), _) => return of_variable(graph, key, node, variable, attribute, call),
         (Body::VariableType(body), _) => return of_variable_type(graph, key, body, attribute),
-        (Body::Method(method), _) => return of_method(node, method, attribute, call),
+        (Body::Method(method), _) => return of_method(graph, key, node, method, attribute, call),
         (Body::Object { event_notifier } | Body::View { event_notifier, .. }, AttributeId::EVENT_NOTIFIER) => {
             Variant::Byte(*event_notifier)
         }
@@ -90,26 +98,30 @@ fn of_class(
     })
 }
 
-fn of_method(node: &Node, method: &Method, attribute: AttributeId, call: &CallContext) -> Result<Variant, StatusCode> {
+fn of_method(
+    graph: &Graph,
+    key: NodeKey,
+    node: &Node,
+    method: &Method,
+    attribute: AttributeId,
+    call: &CallContext,
+) -> Result<Variant, StatusCode> {
     match attribute {
         AttributeId::EXECUTABLE => Ok(Variant::Boolean(method.executable)),
         AttributeId::USER_EXECUTABLE => Ok(Variant::Boolean(
-            method.executable && rights::check(node, call, permission::CALL).is_ok(),
+            method.executable && rights::check(graph, key.slot, node, call, permission::CALL).is_ok(),
         )),
         _ => Err(StatusCode::BAD_ATTRIBUTE_ID_INVALID),
     }
 }
 
 /// The access that the caller has: what the node allows, less what the caller's roles do not.
-pub(crate) fn user_access(node: &Node, access: u32, call: &CallContext) -> u32 {
-    if node.extra.is_none() {
-        return access;
-    }
+fn user_access(graph: &Graph, key: NodeKey, node: &Node, access: u32, call: &CallContext) -> u32 {
     let mut access = access;
-    if rights::check(node, call, permission::READ).is_err() {
+    if rights::check(graph, key.slot, node, call, permission::READ).is_err() {
         access &= !READ_BITS;
     }
-    if rights::check(node, call, permission::WRITE).is_err() {
+    if rights::check(graph, key.slot, node, call, permission::WRITE).is_err() {
         access &= !WRITE_BITS;
     }
     access
@@ -146,7 +158,9 @@ fn of_variable(
         AttributeId::VALUE_RANK => Variant::Int32(variable.rank),
         AttributeId::ARRAY_DIMENSIONS => return dimensions(variable.rank, variable.dimensions()),
         AttributeId::ACCESS_LEVEL => Variant::Byte((variable.access & 0xff) as u8),
-        AttributeId::USER_ACCESS_LEVEL => Variant::Byte((user_access(node, variable.access, call) & 0xff) as u8),
+        AttributeId::USER_ACCESS_LEVEL => {
+            Variant::Byte((user_access(graph, key, node, variable.access, call) & 0xff) as u8)
+        }
         AttributeId::ACCESS_LEVEL_EX => Variant::UInt32(variable.access),
         AttributeId::MINIMUM_SAMPLING_INTERVAL => Variant::Double(minimum_sampling(variable)),
         AttributeId::HISTORIZING => Variant::Boolean(variable.extra.as_ref().is_some_and(|extra| extra.historizing)),

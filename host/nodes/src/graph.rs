@@ -10,8 +10,10 @@ use backplane_types::view::NodeIdBytes;
 use backplane_types::{NodeId, NodeIdRef, ids};
 use hashbrown::{DefaultHashBuilder, HashMap};
 
+use crate::defaults::Defaults;
 use crate::model::node::{End, Handle, Link, Node, Reference};
 use crate::model::{Export, Model, store};
+use crate::namespace::NamespaceTable;
 use crate::services::pages::Pages;
 use crate::typing::TypeRule;
 
@@ -31,11 +33,13 @@ pub(crate) struct Edge {
 }
 
 /// The model of one manager in a graph.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) model: Arc<Model>,
     /// What the foreign ids of the model are in this graph.
     links: Vec<Option<NodeKey>>,
+    /// What the model's namespaces say about the rights of its nodes.
+    defaults: Vec<Defaults>,
 }
 
 /// Types that services ask for all the time.
@@ -65,12 +69,13 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    pub(crate) fn new(models: &[Arc<Model>], max_type_depth: u32) -> Self {
+    pub(crate) fn new(models: &[Arc<Model>], max_type_depth: u32, namespaces: &NamespaceTable) -> Self {
         let parts = models
             .iter()
             .map(|model| Part {
                 model: Arc::clone(model),
                 links: Vec::new(),
+                defaults: Vec::new(),
             })
             .collect();
         let mut graph = Self {
@@ -89,6 +94,10 @@ impl Graph {
             has_property: standard(ids::reference_type::HAS_PROPERTY),
             hierarchical: standard(ids::reference_type::HIERARCHICAL_REFERENCES),
         };
+        let defaults = Defaults::find(&graph, namespaces, graph.parts.len());
+        for (part, defaults) in graph.parts.iter_mut().zip(defaults) {
+            part.defaults = defaults;
+        }
         graph
     }
 
@@ -169,6 +178,29 @@ impl Graph {
 
     pub(crate) fn find_ref(&self, id: NodeIdRef<'_>) -> Option<NodeKey> {
         self.look_up(&(&id).into()).map(|(key, _)| key)
+    }
+
+    /// Whether a part has defaults for the rights of some of its nodes.
+    #[inline]
+    pub(crate) fn has_defaults(&self, slot: u32) -> bool {
+        self.part(slot).is_some_and(|part| !part.defaults.is_empty())
+    }
+
+    /// The defaults for the rights of the nodes that a part has in a namespace.
+    pub(crate) fn defaults(&self, slot: u32, namespace: u16) -> Option<&Defaults> {
+        self.part(slot)?
+            .defaults
+            .iter()
+            .find(|defaults| defaults.namespace == namespace)
+    }
+
+    /// A property of namespace 0.
+    pub(crate) fn property(&self, key: NodeKey, name: &str) -> Option<&Node> {
+        let has_property = self.known.has_property?;
+        self.edges(key, 0)
+            .filter(|(_, edge)| edge.forward && edge.kind == has_property)
+            .filter_map(|(_, edge)| self.node(edge.target))
+            .find(|node| node.browse_name.namespace == 0 && node.browse_name.name.text() == name)
     }
 
     #[inline]

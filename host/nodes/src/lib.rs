@@ -6,6 +6,7 @@
 
 mod attribute;
 pub mod cell;
+mod defaults;
 mod generated;
 mod graph;
 pub mod limits;

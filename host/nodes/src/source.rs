@@ -12,7 +12,7 @@ use backplane_types::{
 
 use crate::attribute;
 use crate::cell::ValueCell;
-use crate::graph::NodeKey;
+use crate::graph::{Graph, NodeKey};
 use crate::manager::CallContext;
 use crate::model::node::{Body, LiveValue, Node, Source, Variable};
 use crate::rights::{self, permission};
@@ -140,7 +140,7 @@ impl Snapshot {
         attribute: AttributeId,
         encoding: QualifiedNameRef<'_>,
     ) -> Result<Checked<'_>, StatusCode> {
-        check_found(call, self.graph.look_up(id), attribute, encoding)
+        check_found(&self.graph, call, self.graph.look_up(id), attribute, encoding)
     }
 
     /// Resolves an attribute for reading it again and again. `range` and `encoding` as a ReadValueId has them; null or empty for none.
@@ -229,15 +229,7 @@ impl Snapshot {
     #[must_use]
     pub fn property(&self, id: &NodeId, name: &str) -> Option<DataValue> {
         let key = self.graph.find(id)?;
-        let has_property = self.graph.known.has_property?;
-        let (_, edge) = self.graph.edges(key, 0).find(|(_, edge)| {
-            edge.forward
-                && edge.kind == has_property
-                && self
-                    .node(edge.target)
-                    .is_some_and(|node| node.browse_name.namespace == 0 && node.browse_name.name.text() == name)
-        })?;
-        match &self.node(edge.target)?.variable()?.source {
+        match &self.graph.property(key, name)?.variable()?.source {
             Source::Static(value) => Some(value.as_ref().clone()),
             Source::Cell(cell) => Some(cell.read()),
             Source::OnDemand | Source::Live(_) => None,
@@ -256,6 +248,7 @@ impl Snapshot {
 
 /// Whether the caller may read an attribute of what was found.
 pub(crate) fn check_found<'s>(
+    graph: &Graph,
     call: &CallContext,
     found: Option<(NodeKey, &'s Node)>,
     attribute: AttributeId,
@@ -275,20 +268,20 @@ pub(crate) fn check_found<'s>(
         if variable.access & READABLE == 0 {
             return Err(StatusCode::BAD_NOT_READABLE);
         }
-        rights::check(node, call, permission::READ)?;
+        rights::check(graph, key.slot, node, call, permission::READ)?;
     }
     Ok(Checked { key, node, variable })
 }
 
 /// The cell of a variable whose Value everybody may read: nothing else has to be checked.
 #[inline]
-pub(crate) fn open_cell(node: &Node) -> Option<&ValueCell> {
+pub(crate) fn open_cell<'s>(graph: &Graph, (key, node): (NodeKey, &'s Node)) -> Option<&'s ValueCell> {
     match &node.body {
         Body::Variable(Variable {
             source: Source::Cell(cell),
             access,
             ..
-        }) if access & READABLE != 0 && node.extra.is_none() => Some(cell),
+        }) if access & READABLE != 0 && rights::is_open(graph, key.slot, node) => Some(cell),
         _ => None,
     }
 }

@@ -52,7 +52,7 @@ impl Snapshot {
         let models: Vec<Arc<Model>> = attached.iter().map(|entry| Arc::clone(&entry.model)).collect();
         Self {
             epoch,
-            graph: Arc::new(Graph::new(&models, limits.max_type_depth)),
+            graph: Arc::new(Graph::new(&models, limits.max_type_depth, &namespaces)),
             attached,
             limits,
             namespaces,

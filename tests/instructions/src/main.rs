@@ -11,6 +11,7 @@
 
 mod channel;
 mod measure;
+mod queue;
 mod table;
 mod work;
 mod world;

@@ -18,6 +18,7 @@ use backplane_types::{
 
 use crate::channel::Pair;
 use crate::measure::Keys;
+use crate::queue::Turns;
 use crate::world;
 
 /// One piece of work.
@@ -44,6 +45,7 @@ pub(crate) const PIECES: &[Piece] = &[
     piece("browse_server", 100, measured_browse_server),
     piece("channel_none", 1_000, measured_channel_none),
     piece("channel_basic256sha256", 300, measured_channel_basic256sha256),
+    piece("queue_admit_take_4", 1_000, measured_queue_admit_take_4),
 ];
 
 /// Everything that the work needs, made before it is measured.
@@ -62,6 +64,7 @@ pub(crate) struct Bench {
     out: Vec<u8>,
     plain: Pair,
     secure: Pair,
+    turns: Turns,
 }
 
 fn value_of(node_id: NodeId) -> ReadValueId {
@@ -153,6 +156,7 @@ impl Bench {
             out: Vec::with_capacity(1 << 16),
             plain: Pair::open(SecurityPolicy::None, keys)?,
             secure: Pair::open(SecurityPolicy::Basic256Sha256, keys)?,
+            turns: Turns::new()?,
         })
     }
 
@@ -281,6 +285,26 @@ fn measured_channel_basic256sha256(bench: &mut Bench, count: u32) {
     for _ in 0..count {
         bench.secure.pass(&MESSAGE);
     }
+}
+
+/// Admission of an entry for each of four owners, and taking them again.
+#[inline(never)]
+fn measured_queue_admit_take_4(bench: &mut Bench, count: u32) {
+    for number in 0..count {
+        for owner in &bench.turns.owners {
+            let ticket = bench.turns.queue.admit(owner, u64::from(number));
+            assert!(ticket.is_ok(), "the queue is full");
+        }
+        for _ in &bench.turns.owners {
+            let taken = bench.turns.queue.take(free);
+            assert!(taken.is_some(), "an entry is lost");
+        }
+    }
+}
+
+/// Capacity is there.
+fn free(_work: &u64) -> Result<(), backplane_queue::fair::Blocked> {
+    Ok(())
 }
 
 /// The output of a future that does not wait.

@@ -82,7 +82,7 @@ impl Position {
             }
             let node = graph.node(edge.target)?;
             let class = this.class_mask == 0 || this.class_mask & node.body.class() != 0;
-            (class && rights::is_visible(node, call)).then_some((position, edge, node))
+            (class && rights::is_visible(graph, edge.target.slot, node, call)).then_some((position, edge, node))
         })
     }
 
@@ -186,7 +186,7 @@ fn open(
         .find_ref(operation.node_id)
         .ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
     let node = snapshot.node(key).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
-    rights::check(node, call, rights::permission::BROWSE)?;
+    rights::check(&snapshot.graph, key.slot, node, call, rights::permission::BROWSE)?;
     if !(0..=2).contains(&operation.browse_direction.0) {
         return Err(StatusCode::BAD_BROWSE_DIRECTION_INVALID);
     }

@@ -231,7 +231,7 @@ fn prepare<'s>(
     if !method.executable {
         return Err(StatusCode::BAD_NOT_EXECUTABLE.into());
     }
-    rights::check(node, cx.call, permission::CALL)?;
+    rights::check(graph, key.slot, node, cx.call, permission::CALL)?;
     let inputs = arguments(graph, method, operation)?;
     let attached = snapshot.attached_at(key.slot).ok_or(StatusCode::BAD_METHOD_INVALID)?;
     if method.tag == 0 || !attached.manager.facets().methods {

@@ -55,7 +55,7 @@ pub fn read(
         // Nearly all operations are for the whole Value of a node with a string id, whose value is in a cell that everybody may read.
         let usual = ReadValueIdBytes::usual(&mut decoder);
         let found = usual.as_ref().and_then(|id| snapshot.graph.look_up(id));
-        if let Some(cell) = found.and_then(|(_, node)| open_cell(node)) {
+        if let Some(cell) = found.and_then(|found| open_cell(&snapshot.graph, found)) {
             cell.encode(out, head.stamps);
         } else {
             let operation = match usual {
@@ -139,7 +139,7 @@ fn one(
     out: &mut Encoder<'_>,
 ) -> Result<Answer, StatusCode> {
     let attribute = operation.attribute_id;
-    let found = check_found(cx.call, found, attribute, operation.data_encoding)?;
+    let found = check_found(&snapshot.graph, cx.call, found, attribute, operation.data_encoding)?;
     if let Some(variable) = found.variable
         && let Source::Cell(cell) = &variable.source
         && operation.index_range.is_empty()

@@ -102,7 +102,9 @@ fn step(
             let right_type = wanted.is_none_or(|wanted| {
                 edge.kind == wanted || (element.include_subtypes && graph.is_a(edge.kind, wanted))
             });
-            let matches = element.target_name == node.browse_name && right_type && rights::is_visible(node, cx.call);
+            let matches = element.target_name == node.browse_name
+                && right_type
+                && rights::is_visible(graph, edge.target.slot, node, cx.call);
             if matches && seen.insert(edge.target) {
                 if found.len() >= snapshot.limits.max_browse_path_targets as usize {
                     return Err(StatusCode::BAD_TOO_MANY_MATCHES);

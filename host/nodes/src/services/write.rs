@@ -226,7 +226,7 @@ fn find<'s>(
     if variable.access & CURRENT_WRITE == 0 {
         return Err(StatusCode::BAD_NOT_WRITABLE);
     }
-    rights::check(node, cx.call, permission::WRITE)?;
+    rights::check(&snapshot.graph, key.slot, node, cx.call, permission::WRITE)?;
     let attached = snapshot.attached_at(key.slot).ok_or(StatusCode::BAD_NODE_ID_UNKNOWN)?;
     let how = of(variable, attached.manager.facets().writes);
     let possible = matches!(

@@ -8,6 +8,7 @@ mod cell;
 mod common;
 mod managers;
 mod model;
+mod namespaces;
 mod nodeset;
 mod ns0;
 mod random;
