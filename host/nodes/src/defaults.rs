@@ -45,6 +45,10 @@ impl Origin {
         }
     }
 
+    fn may_change(&self) -> bool {
+        matches!(self, Self::Cell(_))
+    }
+
     fn version(&self) -> u64 {
         match self {
             Self::Cell(cell) => cell.version(),
@@ -58,6 +62,17 @@ impl Origin {
 struct RolePermissions {
     origin: Origin,
     known: ArcSwap<Granted>,
+}
+
+impl RolePermissions {
+    /// None if nothing is said, for good.
+    fn of(origin: Origin) -> Option<Self> {
+        let known = Granted::of(&origin);
+        (known.entries.is_some() || origin.may_change()).then(|| Self {
+            origin,
+            known: ArcSwap::from_pointee(known),
+        })
+    }
 }
 
 /// The role permissions of one version of a value.
@@ -97,6 +112,13 @@ fn entries(value: &Variant) -> Option<Vec<RolePermissionType>> {
     }
 }
 
+fn restrictions(origin: &Origin) -> u16 {
+    origin.look(|value| match value {
+        Variant::UInt16(bits) => *bits,
+        _ => 0,
+    })
+}
+
 impl Defaults {
     /// The role permissions as they are now; none if every role has every permission.
     pub(crate) fn role_permissions(&self) -> Option<Guard<Arc<Granted>>> {
@@ -115,11 +137,7 @@ impl Defaults {
 
     /// The access restrictions as they are now; 0 is none.
     pub(crate) fn access_restrictions(&self) -> u16 {
-        let read = |value: &Variant| match value {
-            Variant::UInt16(bits) => *bits,
-            _ => 0,
-        };
-        self.access_restrictions.as_ref().map_or(0, |origin| origin.look(read))
+        self.access_restrictions.as_ref().map_or(0, restrictions)
     }
 
     /// The defaults of every part of a graph, in the order of the parts.
@@ -142,11 +160,9 @@ impl Defaults {
     /// None for an object that says nothing about rights, or not for which nodes.
     fn of_metadata(graph: &Graph, key: NodeKey, namespaces: &NamespaceTable) -> Option<Self> {
         let property = |name: &str| graph.property(key, name).and_then(Origin::of);
-        let role_permissions = property("DefaultRolePermissions").map(|origin| RolePermissions {
-            known: ArcSwap::from_pointee(Granted::of(&origin)),
-            origin,
-        });
+        let role_permissions = property("DefaultRolePermissions").and_then(RolePermissions::of);
         let access_restrictions = property("DefaultAccessRestrictions");
+        let access_restrictions = access_restrictions.filter(|origin| origin.may_change() || restrictions(origin) != 0);
         if role_permissions.is_none() && access_restrictions.is_none() {
             return None;
         }

@@ -60,6 +60,8 @@ pub(crate) struct Graph {
     routes: Vec<Vec<u32>>,
     /// By node: the parts that refer to it from outside its own model.
     overlay: HashMap<NodeKey, Vec<u32>>,
+    /// Whether some part has defaults.
+    has_any_defaults: bool,
     /// The one of all indexes.
     hasher: DefaultHashBuilder,
     pub(crate) known: Known,
@@ -95,6 +97,7 @@ impl Graph {
             hierarchical: standard(ids::reference_type::HIERARCHICAL_REFERENCES),
         };
         let defaults = Defaults::find(&graph, namespaces, graph.parts.len());
+        graph.has_any_defaults = defaults.iter().any(|defaults| !defaults.is_empty());
         for (part, defaults) in graph.parts.iter_mut().zip(defaults) {
             part.defaults = defaults;
         }
@@ -183,7 +186,7 @@ impl Graph {
     /// Whether a part has defaults for the rights of some of its nodes.
     #[inline]
     pub(crate) fn has_defaults(&self, slot: u32) -> bool {
-        self.part(slot).is_some_and(|part| !part.defaults.is_empty())
+        self.has_any_defaults && self.part(slot).is_some_and(|part| !part.defaults.is_empty())
     }
 
     /// The defaults for the rights of the nodes that a part has in a namespace.
