@@ -140,6 +140,13 @@ impl Defaults {
         self.access_restrictions.as_ref().map_or(0, restrictions)
     }
 
+    /// Grows whenever one of them may have changed.
+    pub(crate) fn version(&self) -> u64 {
+        let granted = self.role_permissions.as_ref().map_or(0, |own| own.origin.version());
+        let restricted = self.access_restrictions.as_ref().map_or(0, Origin::version);
+        granted.wrapping_add(restricted)
+    }
+
     /// The defaults of every part of a graph, in the order of the parts.
     pub(crate) fn find(graph: &Graph, namespaces: &NamespaceTable, parts: usize) -> Vec<Vec<Self>> {
         let mut found: Vec<Vec<Self>> = (0..parts).map(|_| Vec::new()).collect();

@@ -189,6 +189,17 @@ impl Graph {
         self.has_any_defaults && self.part(slot).is_some_and(|part| !part.defaults.is_empty())
     }
 
+    /// Another number whenever the defaults for the rights of nodes may have changed.
+    #[inline]
+    pub(crate) fn rights_version(&self) -> u64 {
+        if !self.has_any_defaults {
+            return 0;
+        }
+        let all = self.parts.iter().flat_map(|part| &part.defaults);
+        // Each of them only grows.
+        all.fold(0, |sum, defaults| sum.wrapping_add(defaults.version()))
+    }
+
     /// The defaults for the rights of the nodes that a part has in a namespace.
     pub(crate) fn defaults(&self, slot: u32, namespace: u16) -> Option<&Defaults> {
         self.part(slot)?

@@ -131,6 +131,7 @@ pub fn browse(
             caller: &cx.call.caller,
             limit,
             operation: bytes,
+            rights: snapshot.graph.rights_version(),
         };
         let pages = &snapshot.graph.pages;
         let looked = if cx.call.internal {

@@ -1,8 +1,8 @@
 //! Answers to Browse that were given before, so that what everybody looks at is encoded once.
 //!
 //! Owns a fixed number of places; each holds the BrowseResult of one BrowseDescription for callers with the same rights. It hangs on the
-//! [`Graph`](crate::graph::Graph), which never changes: what is true of a graph once is true of it for ever, and another graph starts anew. It must not
-//! know what an answer says.
+//! [`Graph`](crate::graph::Graph), which never changes: what is true of a graph once is true of it for ever, and another graph starts anew. Only the rights
+//! that namespaces grant may change meanwhile, so the version of those belongs to the question. It must not know what an answer says.
 //!
 //! An answer gets a place when it was asked for twice in a row there, so that a client that walks through the whole address space, and asks for
 //! everything once, costs no copy and drives nothing out.
@@ -29,12 +29,15 @@ pub(super) struct Question<'a> {
     pub(super) limit: u32,
     /// The encoded BrowseDescription.
     pub(super) operation: &'a [u8],
+    /// The version of the rights that namespaces grant, from before the nodes are looked at.
+    pub(super) rights: u64,
 }
 
 #[derive(Debug)]
 struct Page {
     caller: Arc<Caller>,
     limit: u32,
+    rights: u64,
     operation: Box<[u8]>,
     result: Box<[u8]>,
 }
@@ -42,6 +45,7 @@ struct Page {
 impl Page {
     fn answers(&self, question: &Question<'_>) -> bool {
         self.limit == question.limit
+            && self.rights == question.rights
             && *self.operation == *question.operation
             && (Arc::ptr_eq(&self.caller, question.caller) || sees_the_same(&self.caller, question.caller))
     }
@@ -106,6 +110,7 @@ impl Pages {
         let page = Page {
             caller: Arc::clone(question.caller),
             limit: question.limit,
+            rights: question.rights,
             operation: question.operation.into(),
             result: result.into(),
         };
@@ -169,6 +174,7 @@ mod tests {
             caller: &caller,
             limit: 10,
             operation: b"what",
+            rights: 0,
         };
         assert!(matches!(pages.look(&question, |_| {}), Looked::Missing));
         let Looked::Wanted(number) = pages.look(&question, |_| {}) else {
@@ -185,16 +191,20 @@ mod tests {
         let page = Page {
             caller: Arc::clone(&mine),
             limit: 10,
+            rights: 0,
             operation: b"what"[..].into(),
             result: b"this"[..].into(),
         };
-        let answers = |caller: &Arc<Caller>, limit, operation| {
+        let ask = |caller: &Arc<Caller>, limit, operation, rights| {
             page.answers(&Question {
                 caller,
                 limit,
                 operation,
+                rights,
             })
         };
+        let answers = |caller: &Arc<Caller>, limit, operation| ask(caller, limit, operation, 0);
+        assert!(!ask(&mine, 10, b"what", 1));
         assert!(answers(&mine, 10, b"what"));
         assert!(answers(&caller(&[1, 2], MessageSecurityMode::SIGN), 10, b"what"));
         assert!(!answers(&mine, 11, b"what"));
@@ -211,6 +221,7 @@ mod tests {
             caller: &caller,
             limit: 0,
             operation: b"what",
+            rights: 0,
         };
         pages.keep(pages.hash(&question), &question, &vec![0; LONGEST + 1]);
         assert_eq!(ask(&pages, &question), None);

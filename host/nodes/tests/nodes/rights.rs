@@ -448,6 +448,33 @@ fn defaults_change_at_once() {
     assert_eq!(status(&world), StatusCode::BAD_NO_COMMUNICATION);
 }
 
+/// What Browse has answered many times is not what it answers when rights are others, in the same structure.
+#[test]
+fn defaults_change_what_browse_shows() {
+    let mut world = with_defaults();
+    world.call = somebody(&[], MessageSecurityMode::NONE);
+    let shown = |world: &mut World| {
+        let look = |world: &mut World| {
+            let references = world.browse(&node("O")).references;
+            references
+                .iter()
+                .any(|reference| reference.node_id.node_id == node("Silent"))
+        };
+        let first = look(world);
+        assert_eq!([look(world), look(world), look(world)], [first; 3]);
+        first
+    };
+    assert!(!shown(&mut world), "no role of this caller may");
+    world.publish(7, permissions(&[(anonymous(), BROWSE)]));
+    assert!(shown(&mut world));
+    world.publish(8, 2u16 | 1 << 3);
+    assert!(!shown(&mut world), "the restrictions apply to Browse now");
+    world.publish(8, 2u16);
+    assert!(shown(&mut world));
+    world.publish(7, permissions(&[(operator(), BROWSE)]));
+    assert!(!shown(&mut world));
+}
+
 /// A reader never takes what was granted before for what is granted now, however the change falls.
 #[test]
 fn no_check_sees_what_was_granted_before() {
