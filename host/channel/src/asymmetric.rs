@@ -307,3 +307,36 @@ fn set_size(chunk: &mut [u8], size: usize) {
         *place = size.to_le_bytes();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::strip_padding;
+
+    #[test]
+    fn every_byte_of_the_padding_counts() {
+        for size_bytes in [1, 2] {
+            for padding in [0_usize, 1, 2, 100, 255, 256, 700] {
+                if size_bytes == 1 && padding > 255 {
+                    continue;
+                }
+                let [low, high, ..] = padding.to_le_bytes();
+                let mut body = vec![0x77; 20];
+                body.resize(20 + padding + 1, low);
+                if size_bytes == 2 {
+                    body.push(high);
+                }
+                assert_eq!(strip_padding(&body, size_bytes), Some(20), "{padding}");
+                for place in 20..body.len() {
+                    let mut changed = body.clone();
+                    changed[place] ^= 0x01;
+                    let end = strip_padding(&changed, size_bytes);
+                    assert_ne!(end, Some(20), "{padding}: byte {place}");
+                }
+            }
+        }
+        // More than there is, and nothing at all.
+        for (body, size_bytes) in [(&[9, 9, 9][..], 1), (&[2, 2, 2, 1], 2), (&[], 1), (&[], 2), (&[0], 2)] {
+            assert_eq!(strip_padding(body, size_bytes), None, "{body:?}");
+        }
+    }
+}

@@ -76,6 +76,12 @@ pub(crate) fn client_identity() -> Arc<OwnIdentity> {
     identity(&CELL, "client", 2_048)
 }
 
+/// A key too short for every policy.
+pub(crate) fn short_identity() -> Arc<OwnIdentity> {
+    static CELL: OnceLock<Arc<OwnIdentity>> = OnceLock::new();
+    identity(&CELL, "short", 1_024)
+}
+
 /// A key above 2,048 bits: messages to it carry ExtraPaddingSize.
 pub(crate) fn long_identity() -> Arc<OwnIdentity> {
     static CELL: OnceLock<Arc<OwnIdentity>> = OnceLock::new();

@@ -10,7 +10,7 @@ use backplane_types::{
 
 use super::{
     SECURED, Seen, Setup, Trusting, URL, Wire, all_securities, client_identity, error_message, long_identity,
-    server_identity, start,
+    server_identity, short_identity, start,
 };
 use crate::asymmetric::{OpenChunk, Parties, PeerKey};
 use crate::identity::{CertificateVerifier, OwnIdentity};
@@ -124,6 +124,22 @@ fn keys_above_2048_bits_work_at_either_end() {
             (setup.server, setup.client) = (server, client);
             setup.open().echo(b"hello");
         }
+    }
+}
+
+/// Whatever the trust list says of its certificate.
+#[test]
+fn a_key_shorter_than_the_policys_is_refused() {
+    for policy in SECURED {
+        let mut raw = Raw::new(policy, MessageSecurityMode::SIGN);
+        raw.own = short_identity();
+        let error = refused(&raw.seal());
+        assert_eq!(error.reason, StatusCode::BAD_CERTIFICATE_POLICY_CHECK_FAILED);
+        assert_eq!(
+            error.wire,
+            StatusCode::BAD_SECURITY_CHECKS_FAILED,
+            "the peer learns no more"
+        );
     }
 }
 
