@@ -62,6 +62,9 @@ pub(crate) struct Fold {
     pub(crate) by_time: bool,
 }
 
+/// What an item with an aggregate costs, besides values that are text or longer.
+const _: () = assert!(std::mem::size_of::<Fold>() <= 2048);
+
 impl Fold {
     pub(crate) fn new(settings: &Settings, interval: Interval, past: Past) -> Self {
         let (low, high) = (interval.low.ticks(), interval.high.ticks());

@@ -301,6 +301,51 @@ async def subscribe(client, ns):
     equal(changes.status, None, "status change")
 
 
+async def aggregates(client, ns):
+    """Aggregate filters: what the server says it has, what it refuses, and one result for each interval."""
+    offered = await client.get_node("i=2997").get_referenced_nodes(ua.ObjectIds.Organizes)
+    check(len(offered) == 36, f"{len(offered)} aggregate functions in the folder")
+    changes = Changes()
+    subscription = await client.create_subscription(50, changes)
+
+    def request(path, function, interval):
+        wanted = ua.MonitoredItemCreateRequest()
+        wanted.ItemToMonitor.NodeId = client.get_node(path).nodeid
+        wanted.ItemToMonitor.AttributeId = ua.AttributeIds.Value
+        wanted.MonitoringMode = ua.MonitoringMode.Reporting
+        parameters = wanted.RequestedParameters
+        parameters.ClientHandle = next(handles)
+        parameters.SamplingInterval = 50
+        parameters.QueueSize = 10
+        parameters.Filter = ua.AggregateFilter(
+            StartTime=datetime.now(timezone.utc).replace(tzinfo=None),
+            AggregateType=ua.NodeId(function),
+            ProcessingInterval=interval,
+            AggregateConfiguration=ua.AggregateConfiguration(UseServerCapabilitiesDefaults=True),
+        )
+        return wanted
+
+    handles = iter(range(1, 100))
+    counter, text = f"ns={ns};s=Counter", "i=2261"
+    ids = await subscription.create_monitored_items([
+        request(counter, ua.ObjectIds.AggregateFunction_Maximum, 500),
+        request(counter, ua.ObjectIds.AggregateFunction_AnnotationCount, 500),
+        request(text, ua.ObjectIds.AggregateFunction_Average, 500),
+    ])
+    check(isinstance(ids[0], int), f"Maximum was refused: {ids[0]}")
+    equal(ids[1].value, ua.StatusCodes.BadAggregateNotSupported, "AnnotationCount")
+    equal(ids[2].value, ua.StatusCodes.BadAggregateInvalidInputs, "Average of a String")
+    seen = []
+    while len(seen) < 3:
+        _, value, data = await asyncio.wait_for(changes.values.get(), 10)
+        check(data.StatusCode.is_good(), f"status {data.StatusCode}")
+        seen.append((value, data.SourceTimestamp))
+    check(all(later[0] > earlier[0] for earlier, later in zip(seen, seen[1:])), f"the maximum does not grow: {seen}")
+    steps = [(later[1] - earlier[1]).total_seconds() for earlier, later in zip(seen, seen[1:])]
+    equal(steps, [0.5, 0.5], "the distance of the timestamps")
+    await subscription.delete()
+
+
 async def server_object(client):
     namespaces = await client.get_namespace_array()
     equal(namespaces[0], "http://opcfoundation.org/UA/", "namespace 0")
@@ -390,6 +435,7 @@ async def services(setup):
             await cases.run(f"wrong writes {name}", refuse_wrong_writes(client, ns))
             await cases.run(f"index ranges {name}", index_ranges(client, ns))
             await cases.run(f"structures {name}", structures(client, ns))
+            await cases.run(f"aggregates {name}", aggregates(client, ns))
     for security in SECURITIES:
         for user in (None, ("user1", "password1")):
             name = f"session {name_of(security)} {'user' if user else 'anonymous'}"

@@ -60,6 +60,8 @@ pub struct ServerLimits {
     pub publishing_interval: f64,
     /// Shortest sampling interval, ms.
     pub sampling_interval: f64,
+    /// Shortest interval that an aggregate is computed for, ms.
+    pub processing_interval: f64,
     /// Longest time a plugin may take for one request, ms.
     pub request_timeout: f64,
     /// How long the server waits for its connections to end when it stops, ms.
@@ -95,6 +97,7 @@ impl Default for ServerLimits {
             token_lifetime: (10_000.0, 3_600_000.0),
             publishing_interval: 10.0,
             sampling_interval: 10.0,
+            processing_interval: 100.0,
             request_timeout: 30_000.0,
             drain_timeout: 3_000.0,
         }
@@ -201,6 +204,12 @@ impl ServerLimits {
             60_000.0,
         );
         time("sampling-interval-min-ms", &mut self.sampling_interval, 1.0, 60_000.0);
+        time(
+            "processing-interval-min-ms",
+            &mut self.processing_interval,
+            1.0,
+            3_600_000.0,
+        );
         time("request-timeout-ms", &mut self.request_timeout, 100.0, DAY);
         time("drain-timeout-ms", &mut self.drain_timeout, 0.0, 600_000.0);
     }

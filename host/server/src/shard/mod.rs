@@ -216,6 +216,7 @@ pub(crate) fn limits(server: &ServerLimits) -> Limits {
         max_queue_size: server.monitored_item_queue,
         min_publishing_interval: server.publishing_interval,
         min_sampling_interval: server.sampling_interval,
+        min_processing_interval: server.processing_interval,
         ..Limits::default()
     }
 }

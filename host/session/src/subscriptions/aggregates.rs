@@ -43,7 +43,8 @@ impl<S> ItemTable<S> {
         self.note_end(slot);
     }
 
-    fn note_end(&mut self, slot: u32) {
+    /// Has the end of an item's current interval looked after.
+    pub(super) fn note_end(&mut self, slot: u32) {
         let due = self.item(slot).filter(|item| item.is_sampled()).and_then(|item| {
             let feed = item.aggregate()?;
             Some(feed.due())

@@ -350,6 +350,7 @@ impl<S> ItemTable<S> {
 
     fn start_sampling(&mut self, slot: u32, initial: Option<DataValue>, now: Now) {
         self.join_group(slot, now);
+        self.note_end(slot);
         if let Some(value) = initial {
             self.accept(slot, value, now);
             return;
