@@ -24,8 +24,6 @@ const UNSUPPORTED: [RequestKind; 15] = [
     RequestKind::QueryNext,
     RequestKind::HistoryRead,
     RequestKind::HistoryUpdate,
-    RequestKind::SetTriggering,
-    RequestKind::TransferSubscriptions,
 ];
 
 /// Sends a request of `kind` with this behind its header and gives the result.
