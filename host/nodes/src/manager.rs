@@ -24,6 +24,8 @@ pub struct Role {
 /// Who asks: one immutable piece per activation of a session.
 #[derive(Debug, Clone)]
 pub struct Caller {
+    /// The host's own number for who asks, for methods of the host itself; 0 is nobody. Plugins never see it.
+    pub number: u32,
     /// A pseudonym of the session; never its id or its token.
     pub client: Arc<str>,
     /// The name of the user; none for anonymous.
@@ -43,6 +45,7 @@ impl Caller {
     #[must_use]
     pub fn anonymous() -> Self {
         Self {
+            number: 0,
             client: Arc::from(""),
             user: None,
             roles: Arc::from([]),

@@ -122,9 +122,7 @@ fn fitting(
 
 /// Whether a guest that asks about its caller gets the same answers for both.
 fn is_same_caller(one: &CallContext, other: &CallContext) -> bool {
-    Arc::ptr_eq(&one.caller, &other.caller)
-        && one.internal == other.internal
-        && one.trace_parent == other.trace_parent
+    Arc::ptr_eq(&one.caller, &other.caller) && one.internal == other.internal && one.trace_parent == other.trace_parent
 }
 
 /// Whether one of the two deadlines is no more than a little later.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use backplane_channel::ChannelEvidence;
 use backplane_nodes::Caller;
 use backplane_session::{ChannelId, ChannelInfo, ValidatedSession};
-use backplane_types::{IdentifierRef, NodeIdRef, Now, StatusCode};
+use backplane_types::{ByteString, IdentifierRef, NodeIdRef, Now, StatusCode};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -61,6 +61,8 @@ pub(crate) struct Bound {
     pub(crate) points: Points,
     /// Whom its requests are charged to.
     pub(crate) charge: Arc<Charge>,
+    /// The client's application instance certificate (DER); null on a channel without security.
+    pub(crate) client_certificate: ByteString,
 }
 
 /// See the module text.
@@ -188,6 +190,7 @@ impl Link {
                 caller,
                 points,
                 charge,
+                client_certificate: self.channel.client_certificate.clone(),
             },
         );
     }

@@ -60,6 +60,7 @@ pub(crate) fn caller(session: &ValidatedSession, mode: MessageSecurityMode) -> C
         _ => snapshot.identity.client_user_id.as_str().map(Arc::from),
     };
     Caller {
+        number: session.handle.number(),
         client: Arc::from(format!("client-{}", session.handle.number())),
         user,
         roles: snapshot.roles.iter().map(role).collect(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use backplane_channel::{ChannelIds, ServerConfig};
 use backplane_crypto::{SecurityPolicy, random_bytes};
-use backplane_nodes::ns0::ServerStatus;
+use backplane_nodes::ns0::{HostMethods, ServerStatus};
 use backplane_nodes::{AddressSpace, NamespaceTable};
 use backplane_plugin::{EngineOptions, FolderWatch, PluginHost, PluginOptions};
 use backplane_queue::isolation::{Plan, Stage};
@@ -106,13 +106,13 @@ impl Server {
         })?;
         make_folder(&config.state)?;
         let trust = Arc::new(pki::Pki::open(&pki_options(&config), clock.now().utc)?);
-        let (space, status) = own_space(&config, clock)?;
-        let (shards, doors) = Shards::new(processors());
+        let registry = SubscriptionRegistry::new(max_subscriptions(&config.limits), u32::MAX);
+        let (shards, doors) = Shards::new(processors(), &config.limits, registry);
+        let (space, status) = own_space(&config, clock, Arc::new(shards.clone()))?;
         let shared = Arc::new(shared(&config, clock, &trust, address, Arc::clone(&space), shards)?);
-        let registry = Arc::new(SubscriptionRegistry::new(u32::MAX, u32::MAX));
         let mut tasks: Vec<JoinHandle<()>> = doors
             .into_iter()
-            .map(|door| tokio::spawn(shard::run(Arc::clone(&shared), door, Arc::clone(&registry))))
+            .map(|door| tokio::spawn(shard::run(Arc::clone(&shared), door)))
             .collect();
         tasks.push(tokio::spawn(keep_sessions(Arc::clone(&shared))));
         tasks.push(tokio::spawn(admission::sweep(Arc::clone(&shared))));
@@ -202,6 +202,11 @@ fn banner(config: &Config) {
     }
 }
 
+/// Of all sessions, those that are over included: what the Server object says.
+pub(crate) fn max_subscriptions(limits: &ServerLimits) -> u32 {
+    limits.sessions.saturating_mul(limits.subscriptions_per_session)
+}
+
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -229,7 +234,11 @@ fn pki_options(config: &Config) -> pki::PkiOptions {
 }
 
 /// Namespace 0 and the Server object.
-fn own_space(config: &Config, clock: Clock) -> Result<(Arc<AddressSpace>, Arc<ServerStatus>), StartError> {
+fn own_space(
+    config: &Config,
+    clock: Clock,
+    methods: Arc<dyn HostMethods>,
+) -> Result<(Arc<AddressSpace>, Arc<ServerStatus>), StartError> {
     let known = namespaces::known(&config.state);
     let limits = node_limits(&config.limits);
     let namespaces = Arc::new(NamespaceTable::new(
@@ -238,7 +247,7 @@ fn own_space(config: &Config, clock: Clock) -> Result<(Arc<AddressSpace>, Arc<Se
         limits.max_namespaces,
     ));
     let space = Arc::new(AddressSpace::new(limits, namespaces));
-    let status = server_object::attach(&space, config, clock)?;
+    let status = server_object::attach(&space, config, clock, methods)?;
     Ok((space, status))
 }
 

@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use backplane_nodes::AddressSpace;
-use backplane_nodes::ns0::{self, Capabilities, Namespace0Error, NoMethods, ServerInfo, ServerStatus};
+use backplane_nodes::ns0::{self, Capabilities, HostMethods, Namespace0Error, ServerInfo, ServerStatus};
 use backplane_types::BuildInfo;
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::endpoints::TRANSPORT_PROFILE;
+use crate::server::max_subscriptions;
 
 /// What tests show to hold, and nothing beyond it.
 const PROFILES: [&str; 1] = [TRANSPORT_PROFILE];
@@ -23,6 +24,7 @@ pub(crate) fn attach(
     space: &AddressSpace,
     config: &Config,
     clock: Clock,
+    methods: Arc<dyn HostMethods>,
 ) -> Result<Arc<ServerStatus>, Namespace0Error> {
     let build = BuildInfo {
         product_uri: config.product_uri.as_str().into(),
@@ -44,7 +46,7 @@ pub(crate) fn attach(
         max_string_length: limits.string_length,
         max_byte_string_length: limits.byte_string_length,
         max_sessions: limits.sessions,
-        max_subscriptions: limits.sessions.saturating_mul(limits.subscriptions_per_session),
+        max_subscriptions: max_subscriptions(limits),
         max_subscriptions_per_session: limits.subscriptions_per_session,
         max_monitored_items: u32::MAX,
         max_monitored_items_per_subscription: limits.monitored_items_per_subscription,
@@ -61,6 +63,6 @@ pub(crate) fn attach(
         max_nodes_per_node_management: 0,
         aggregate_functions: backplane_session::AGGREGATE_FUNCTIONS,
     };
-    ns0::attach(space, &info, &capabilities, &status, Arc::new(NoMethods))?;
+    ns0::attach(space, &info, &capabilities, &status, methods)?;
     Ok(status)
 }

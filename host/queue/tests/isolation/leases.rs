@@ -619,7 +619,9 @@ fn what_shrinks_leaves_the_shared_part_first() {
     );
     lease.shrink(part.unit + 1);
     let other = established(&isolation, "b");
-    let all = isolation.try_acquire(Stage::ReassemblyBytes, &other, part.shared).unwrap();
+    let all = isolation
+        .try_acquire(Stage::ReassemblyBytes, &other, part.shared)
+        .unwrap();
     assert_eq!(lease.grow(1).unwrap_err().reason, Reason::Capacity);
     drop((lease, all));
     assert_eq!(isolation.usage(Stage::ReassemblyBytes), 0);

@@ -14,6 +14,8 @@ pub struct ServerLimits {
     pub sessions: u32,
     /// Subscriptions of one session.
     pub subscriptions_per_session: u32,
+    /// Subscriptions whose session is over, of all owners; one owner has at most as many as a session.
+    pub abandoned_subscriptions: u32,
     /// Monitored items of one subscription.
     pub monitored_items_per_subscription: u32,
     /// Publish requests that wait at one session.
@@ -74,6 +76,7 @@ impl Default for ServerLimits {
             connections: 220,
             sessions: 200,
             subscriptions_per_session: 100,
+            abandoned_subscriptions: 1_000,
             monitored_items_per_subscription: 100_000,
             publish_requests_per_session: 20,
             monitored_item_queue: 1_000,
@@ -129,6 +132,12 @@ impl ServerLimits {
             &mut limits.subscriptions_per_session,
             1,
             10_000,
+        );
+        number(
+            "abandoned-subscriptions",
+            &mut limits.abandoned_subscriptions,
+            0,
+            100_000,
         );
         number(
             "monitored-items-per-subscription",

@@ -149,7 +149,8 @@ fn with_session(
         | Kind::ModifyMonitoredItems
         | Kind::DeleteMonitoredItems
         | Kind::SetMonitoringMode
-        | Kind::SetTriggering => subscriptions::hand_over(shared, link, request),
+        | Kind::SetTriggering
+        | Kind::TransferSubscriptions => subscriptions::hand_over(shared, link, request),
         _ => Err(StatusCode::BAD_SERVICE_UNSUPPORTED),
     }
 }

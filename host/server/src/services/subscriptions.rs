@@ -39,6 +39,7 @@ pub(super) fn hand_over(shared: &Arc<Shared>, link: &Link, request: &Request<'_>
         Kind::ModifyMonitoredItems => Work::ModifyMonitoredItems(request.decode(shared)?),
         Kind::DeleteMonitoredItems => Work::DeleteMonitoredItems(request.decode(shared)?),
         Kind::SetMonitoringMode => Work::SetMonitoringMode(request.decode(shared)?),
+        Kind::TransferSubscriptions => Work::TransferSubscriptions(request.decode(shared)?),
         Kind::SetTriggering => Work::SetTriggering(request.decode(shared)?),
         _ => return Err(StatusCode::BAD_SERVICE_UNSUPPORTED),
     };

@@ -3,23 +3,30 @@
 //! Owns the doors: which shard a session belongs to, what can be asked of it, and the way back to the client. What a
 //! subscription is belongs to the session crate; where values come from, to [`source`].
 
+mod methods;
+mod owner;
 mod serve;
 mod source;
 mod task;
+mod transfer;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_session::{Limits, SampleKey};
+use backplane_session::{Limits, SampleKey, SubscriptionRegistry};
 use backplane_types::{
     CreateMonitoredItemsRequest, CreateSubscriptionRequest, DataValue, DeleteMonitoredItemsRequest,
     DeleteSubscriptionsRequest, ModifyMonitoredItemsRequest, ModifySubscriptionRequest, RepublishRequest,
-    SetMonitoringModeRequest, SetPublishingModeRequest, SetTriggeringRequest, StatusCode,
+    SetMonitoringModeRequest, SetPublishingModeRequest, SetTriggeringRequest, StatusCode, TransferSubscriptionsRequest,
+    Variant,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 pub(crate) use task::run;
 
+use self::owner::{Abandoned, Owner};
+use self::transfer::{Collected, Surrendered};
 use crate::admission::Held;
 use crate::config::ServerLimits;
 use crate::link::{Answer, Bound, Outbound, OutboundSender};
@@ -65,6 +72,7 @@ pub(crate) enum Work {
     DeleteMonitoredItems(DeleteMonitoredItemsRequest),
     SetMonitoringMode(SetMonitoringModeRequest),
     SetTriggering(SetTriggeringRequest),
+    TransferSubscriptions(TransferSubscriptionsRequest),
     /// Answered with `already` plus the Publish requests that it ended.
     Cancel {
         request_handle: u32,
@@ -92,6 +100,22 @@ enum Command {
     Halt {
         done: oneshot::Sender<()>,
     },
+    /// A session wants one of another's subscriptions.
+    Surrender {
+        session: u32,
+        subscription_id: u32,
+        claimant: Box<Owner>,
+        done: oneshot::Sender<Surrendered>,
+    },
+    /// What was collected for a session.
+    Adopt(Collected),
+    /// A method of the Server object.
+    Method {
+        session: u32,
+        subscription_id: u32,
+        ask: methods::Ask,
+        done: oneshot::Sender<Result<Vec<Variant>, StatusCode>>,
+    },
     /// Answers of managers for on-demand variables.
     Samples {
         session: u32,
@@ -100,9 +124,11 @@ enum Command {
 }
 
 /// The doors to all shards. Unbounded in type only: every request has a place, everything else is one of a bounded kind.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Shards {
-    doors: Vec<UnboundedSender<Command>>,
+    doors: Arc<[UnboundedSender<Command>]>,
+    registry: Arc<SubscriptionRegistry>,
+    abandoned: Arc<Abandoned>,
 }
 
 /// The inner side of a door.
@@ -114,14 +140,19 @@ pub(crate) struct Door {
 
 impl Shards {
     /// Doors to `count` shards; each [`Door`] is for one [`run`].
-    pub(crate) fn new(count: usize) -> (Self, Vec<Door>) {
-        let (doors, inner) = (0..count.max(1))
+    pub(crate) fn new(count: usize, limits: &ServerLimits, registry: Arc<SubscriptionRegistry>) -> (Self, Vec<Door>) {
+        let (doors, inner): (Vec<_>, _) = (0..count.max(1))
             .map(|_| {
                 let (own, commands) = unbounded_channel();
                 (own.clone(), Door { commands, own })
             })
             .unzip();
-        (Self { doors }, inner)
+        let shards = Self {
+            doors: doors.into(),
+            registry,
+            abandoned: Abandoned::new(limits.subscriptions_per_session, limits.abandoned_subscriptions),
+        };
+        (shards, inner)
     }
 
     fn door(&self, session: u32) -> Option<&UnboundedSender<Command>> {
@@ -186,7 +217,7 @@ impl Shards {
     /// Answers every waiting Publish request `BadServerHalted`.
     pub(crate) async fn halt(&self) {
         let mut halted = Vec::with_capacity(self.doors.len());
-        for door in &self.doors {
+        for door in self.doors.iter() {
             let (done, answer) = oneshot::channel();
             if door.send(Command::Halt { done }).is_ok() {
                 halted.push(answer);
@@ -200,7 +231,7 @@ impl Shards {
 
     /// A connection is over: its Publish requests are answered by nobody.
     pub(crate) fn connection_closed(&self, connection: u64) {
-        for door in &self.doors {
+        for door in self.doors.iter() {
             let _ = door.send(Command::ConnectionClosed { connection });
         }
     }

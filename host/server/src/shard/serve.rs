@@ -137,6 +137,8 @@ pub(super) fn serve(scene: &mut Scene<'_>, work: Work) -> Result<Option<Vec<u8>>
                 ..SetTriggeringResponse::default()
             })
         }
+        // It waits for other shards: the task takes it apart.
+        Work::TransferSubscriptions(_) => return Err(StatusCode::BAD_INTERNAL_ERROR),
         Work::Cancel {
             request_handle,
             already,
@@ -174,7 +176,7 @@ fn create_items(scene: &mut Scene<'_>, asked: &CreateMonitoredItemsRequest) -> R
     }))
 }
 
-fn encoded<T: Structure>(response: &T) -> Vec<u8> {
+pub(super) fn encoded<T: Structure>(response: &T) -> Vec<u8> {
     let mut out = Vec::new();
     respond::structure(response, &mut out);
     out

@@ -8,9 +8,10 @@ use backplane_session::{PublishReply, PublishTicket, SubscriptionRegistry, Subsc
 use backplane_types::service::RequestKind;
 use backplane_types::{Encoder, Now, StatusCode};
 
+use super::owner::{AbandonedPlace, Owner};
 use super::serve::{Scene, serve};
 use super::source::{Source, SpaceSampler, follow_structure};
-use super::{Command, Door, ReplyTo, Work};
+use super::{Command, Door, ReplyTo, Work, methods};
 use crate::admission::Held;
 use crate::link::Bound;
 use crate::respond::Context;
@@ -22,22 +23,24 @@ const COMMANDS_PER_TURN: usize = 256;
 const STRUCTURE_CHECK: Duration = Duration::from_millis(100);
 
 /// The subscriptions of one session.
-struct Entry {
-    subscriptions: Subscriptions<Source>,
+pub(super) struct Entry {
+    pub(super) subscriptions: Subscriptions<Source>,
     /// Who asks managers for values: the session's user.
-    bound: Bound,
+    pub(super) bound: Bound,
+    /// When the session is over: the places of its subscriptions, by id.
+    pub(super) places: HashMap<u32, AbandonedPlace>,
     /// Its place in the timers.
     deadline: Option<Duration>,
     /// The session is over; the entry goes when its last subscription does.
     closed: bool,
 }
 
-struct Shard {
-    shared: Arc<Shared>,
-    door: Door,
-    limits: Arc<backplane_session::Limits>,
-    registry: Arc<SubscriptionRegistry>,
-    sessions: HashMap<u32, Entry>,
+pub(super) struct Shard {
+    pub(super) shared: Arc<Shared>,
+    pub(super) door: Door,
+    pub(super) limits: Arc<backplane_session::Limits>,
+    pub(super) registry: Arc<SubscriptionRegistry>,
+    pub(super) sessions: HashMap<u32, Entry>,
     timers: BTreeSet<(Duration, u32)>,
     /// Publish requests that wait, by ticket, with what they hold meanwhile.
     tickets: HashMap<u64, (ReplyTo, Option<Held>)>,
@@ -48,7 +51,8 @@ struct Shard {
 }
 
 /// Runs a shard until the server stops; then every waiting Publish request is answered `BadServerHalted`.
-pub(crate) async fn run(shared: Arc<Shared>, door: Door, registry: Arc<SubscriptionRegistry>) {
+pub(crate) async fn run(shared: Arc<Shared>, door: Door) {
+    let registry = Arc::clone(&shared.shards.registry);
     let limits = Arc::new(super::limits(&shared.limits));
     let epoch = shared.space.epoch();
     let mut shard = Shard {
@@ -117,13 +121,11 @@ impl Shard {
                 self.serve(now, *bound, reply, *work, held);
             }
             Command::SessionClosed { session, delete } => {
-                if let Some(entry) = self.sessions.get_mut(&session) {
+                if !delete {
+                    self.abandon(now, session);
+                } else if let Some(entry) = self.sessions.get_mut(&session) {
                     entry.closed = true;
-                    if delete {
-                        entry.subscriptions.close();
-                    } else {
-                        entry.subscriptions.detach();
-                    }
+                    entry.subscriptions.close();
                     self.settle(now, session);
                 }
             }
@@ -132,6 +134,29 @@ impl Shard {
                 self.halt();
                 // The server waits for this; if it does not, nobody needs to know.
                 let _ = done.send(());
+            }
+            Command::Surrender {
+                session,
+                subscription_id,
+                claimant,
+                done,
+            } => {
+                // Who asked waits for this; only when the server stops it does not.
+                let _ = done.send(self.surrender(now, session, subscription_id, &claimant));
+            }
+            Command::Adopt(collected) => self.adopt(now, collected),
+            Command::Method {
+                session,
+                subscription_id,
+                ask,
+                done,
+            } => {
+                let unknown = StatusCode::BAD_SUBSCRIPTION_ID_INVALID;
+                let entry = self.sessions.get_mut(&session).ok_or(unknown);
+                let answer = entry.and_then(|it| methods::run(&mut it.subscriptions, subscription_id, ask));
+                // The call may have timed out.
+                let _ = done.send(answer);
+                self.settle(now, session);
             }
             Command::Samples { session, samples } => {
                 if let Some(entry) = self.sessions.get_mut(&session) {
@@ -153,23 +178,19 @@ impl Shard {
             reply.send(context.fault_message(StatusCode::BAD_SESSION_CLOSED), held);
             return;
         }
+        if let Work::TransferSubscriptions(asked) = &work {
+            if let Err(status) = self.transfer(&bound, &reply, asked) {
+                reply.send(context.fault_message(status), None);
+            }
+            return;
+        }
         self.next_ticket = self.next_ticket.wrapping_add(1);
         let ticket = self.next_ticket;
         let snapshot = self.shared.space.snapshot();
-        let (limits, registry) = (&self.limits, &self.registry);
-        let entry = self.sessions.entry(session).or_insert_with(|| Entry {
-            subscriptions: Subscriptions::new(Arc::clone(limits), Arc::clone(registry)),
-            bound: bound.clone(),
-            deadline: None,
-            closed: false,
-        });
-        if entry.bound.session.snapshot.generation != bound.session.snapshot.generation {
-            entry.bound = bound.clone();
-        }
-        let publishes = matches!(work, Work::Publish { .. });
-        if publishes {
+        if matches!(work, Work::Publish { .. }) {
             self.tickets.insert(ticket, (reply.clone(), held));
         }
+        let entry = self.entry(&bound);
         let mut scene = Scene {
             subscriptions: &mut entry.subscriptions,
             snapshot: &snapshot,
@@ -181,6 +202,51 @@ impl Shard {
             Ok(Some(message)) => reply.send(message, None),
             Ok(None) => {}
             Err(status) => reply.send(context.fault_message(status), None),
+        }
+        self.settle(now, session);
+    }
+
+    /// The entry of a session, made when there is none.
+    pub(super) fn entry(&mut self, bound: &Bound) -> &mut Entry {
+        let session = bound.session.handle.number();
+        let (limits, registry) = (&self.limits, &self.registry);
+        let entry = self.sessions.entry(session).or_insert_with(|| Entry {
+            subscriptions: Subscriptions::new(Arc::clone(limits), Arc::clone(registry)).owned_by(session),
+            bound: bound.clone(),
+            places: HashMap::new(),
+            deadline: None,
+            closed: false,
+        });
+        if entry.bound.session.snapshot.generation != bound.session.snapshot.generation {
+            entry.bound = bound.clone();
+        }
+        entry
+    }
+
+    /// A session is over and leaves its subscriptions: they live on until their lifetime ends or somebody takes them over. Those for
+    /// which there is no place are deleted.
+    pub(super) fn abandon(&mut self, now: Now, session: u32) {
+        let Some(entry) = self.sessions.get_mut(&session) else {
+            return;
+        };
+        entry.closed = true;
+        entry.subscriptions.detach();
+        let owner = Owner::of(&entry.bound);
+        let left: Vec<u32> = entry.subscriptions.iter().map(|it| it.subscription_id).collect();
+        for subscription in left {
+            if entry.places.contains_key(&subscription) {
+                continue;
+            }
+            if let Some(place) = self.shared.shards.abandoned.take(&owner) {
+                entry.places.insert(subscription, place);
+            } else {
+                entry.subscriptions.drop_subscription(subscription);
+                tracing::warn!(
+                    session,
+                    subscription,
+                    "subscription deleted with its session: too many are without one (limits.abandoned-subscriptions, limits.subscriptions-per-session)"
+                );
+            }
         }
         self.settle(now, session);
     }
@@ -229,7 +295,7 @@ impl Shard {
     }
 
     /// After anything that a session's subscriptions did: sends their answers, sets their timer, and drops what is over.
-    fn settle(&mut self, now: Now, session: u32) {
+    pub(super) fn settle(&mut self, now: Now, session: u32) {
         let Some(entry) = self.sessions.get_mut(&session) else {
             return;
         };
@@ -239,6 +305,7 @@ impl Shard {
             }
         }
         while let Some(subscription) = entry.subscriptions.poll_ended() {
+            entry.places.remove(&subscription);
             tracing::info!(
                 session,
                 subscription,

@@ -16,3 +16,4 @@ mod plans;
 mod reattach;
 mod sessions;
 mod support;
+mod transfers;

@@ -51,7 +51,7 @@ pub struct SessionParameters {
 }
 
 /// How a user proved who they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IdentityKind {
     /// No proof.
     Anonymous,

@@ -1,7 +1,8 @@
 //! Limits of subscriptions and monitored items, and the revised values that follow from them (Part 4, 5.14.2, 5.14.3 and 7.21).
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backplane_types::StatusCode;
@@ -304,6 +305,8 @@ pub struct SubscriptionRegistry {
     next_id: AtomicU32,
     subscriptions: Budget,
     monitored_items: Budget,
+    /// Who has which subscription. Locked when one is created, moves or ends.
+    owners: Mutex<HashMap<u32, u32>>,
 }
 
 impl SubscriptionRegistry {
@@ -315,6 +318,7 @@ impl SubscriptionRegistry {
             next_id: AtomicU32::new(1),
             subscriptions: Budget::new(max_subscriptions),
             monitored_items: Budget::new(max_monitored_items),
+            owners: Mutex::default(),
         })
     }
 
@@ -330,7 +334,18 @@ impl SubscriptionRegistry {
         self.monitored_items.used.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take_subscription(self: &Arc<Self>) -> Result<SubscriptionLease, StatusCode> {
+    /// The session that has a subscription, as it was named by [`Subscriptions::owned_by`](super::Subscriptions::owned_by); none when there
+    /// is no such subscription.
+    #[must_use]
+    pub fn owner(&self, subscription_id: u32) -> Option<u32> {
+        self.with_owners(|owners| owners.get(&subscription_id).copied())
+    }
+
+    fn with_owners<T>(&self, act: impl FnOnce(&mut HashMap<u32, u32>) -> T) -> T {
+        act(&mut self.owners.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn take_subscription(self: &Arc<Self>, owner: u32) -> Result<SubscriptionLease, StatusCode> {
         if !self.subscriptions.take() {
             return Err(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS);
         }
@@ -338,6 +353,7 @@ impl SubscriptionRegistry {
         if id == 0 {
             id = self.next_id.fetch_add(1, Ordering::Relaxed);
         }
+        self.with_owners(|owners| owners.insert(id, owner));
         Ok(SubscriptionLease {
             registry: Arc::clone(self),
             id,
@@ -386,6 +402,10 @@ impl SubscriptionLease {
         self.id
     }
 
+    pub(crate) fn set_owner(&mut self, owner: u32) {
+        self.registry.with_owners(|owners| owners.insert(self.id, owner));
+    }
+
     pub(crate) fn take_item(&mut self) -> Result<(), StatusCode> {
         if self.registry.monitored_items.take() {
             self.items += 1;
@@ -405,6 +425,7 @@ impl SubscriptionLease {
 
 impl Drop for SubscriptionLease {
     fn drop(&mut self) {
+        self.registry.with_owners(|owners| owners.remove(&self.id));
         self.registry.subscriptions.give_back(1);
         self.registry.monitored_items.give_back(self.items);
     }
@@ -483,15 +504,20 @@ mod tests {
     #[test]
     fn registry_counts_and_gives_back() {
         let registry = SubscriptionRegistry::new(1, 2);
-        let mut lease = registry.take_subscription().unwrap();
+        let mut lease = registry.take_subscription(7).unwrap();
+        let id = lease.id();
+        assert_eq!(registry.owner(id), Some(7));
+        lease.set_owner(8);
+        assert_eq!(registry.owner(id), Some(8));
         assert_eq!(
-            registry.take_subscription().err(),
+            registry.take_subscription(7).err(),
             Some(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS)
         );
         lease.take_item().unwrap();
         lease.take_item().unwrap();
         assert_eq!(lease.take_item(), Err(StatusCode::BAD_TOO_MANY_MONITORED_ITEMS));
         drop(lease);
+        assert_eq!(registry.owner(id), None);
         assert_eq!((registry.subscriptions(), registry.monitored_items()), (0, 0));
     }
 

@@ -23,6 +23,7 @@ mod services;
 mod state;
 mod subscription;
 mod table;
+mod transfer;
 mod triggering;
 
 use std::collections::VecDeque;
@@ -40,6 +41,7 @@ pub use monitored_items::{MonitoredItemInfo, SourceChange};
 pub use publish::{PublishMessage, PublishReply, PublishRequest, PublishTicket};
 pub use state::State;
 pub use subscription::{RevisedSubscription, SubscriptionParameters};
+pub use transfer::Detached;
 pub use triggering::TriggeringResults;
 
 use crate::events::{BaseEventTypes, EventTypes};
@@ -91,6 +93,10 @@ pub struct Subscriptions<S> {
     /// Ids of subscriptions that ended by themselves.
     ended: VecDeque<u32>,
     attached: bool,
+    /// The session, as the registry knows it.
+    owner: u32,
+    /// Places kept for subscriptions that are on their way here.
+    reserved: usize,
     served: u64,
     counters: Counters,
     scratch: Vec<u8>,
@@ -115,6 +121,8 @@ impl<S> Subscriptions<S> {
             status_changes: VecDeque::new(),
             ended: VecDeque::new(),
             attached: true,
+            owner: 0,
+            reserved: 0,
             served: 0,
             counters: Counters::default(),
             scratch: Vec::new(),

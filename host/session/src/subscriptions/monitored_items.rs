@@ -15,6 +15,7 @@ use super::item::{Item, ItemKey, ResolvedItem, Revised, SampleKey, Sampler};
 use super::limits::Limits;
 use super::message::Timestamps;
 use super::subscription::Subscription;
+use super::transfer::resend;
 
 /// A monitored item, for diagnostics and for the GetMonitoredItems method.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -164,19 +165,7 @@ impl<S> Subscriptions<S> {
     /// # Errors
     /// `BadSubscriptionIdInvalid`.
     pub fn resend_data(&mut self, subscription_id: u32) -> Result<(), StatusCode> {
-        let subscription = self.find(subscription_id)?;
-        let reporting = |item: &&Item<S>| item.mode == MonitoringMode::REPORTING;
-        let ids: Vec<u32> = subscription
-            .items
-            .iter()
-            .filter(reporting)
-            .map(|item| item.id)
-            .collect();
-        for id in ids {
-            if let Some(slot) = subscription.items.slot_of(id) {
-                subscription.items.recount(slot, |item| item.queue.resend());
-            }
-        }
+        resend(self.find(subscription_id)?);
         Ok(())
     }
 

@@ -135,7 +135,7 @@ impl<S> Subscriptions<S> {
     }
 
     /// Gives waiting requests to whoever needs one at once: last messages first, then subscriptions that are late or have more to send.
-    fn serve_waiting(&mut self, now: Now) {
+    pub(super) fn serve_waiting(&mut self, now: Now) {
         while !self.requests.is_empty() {
             if let Some((subscription_id, message)) = self.status_changes.pop_front() {
                 self.reply(subscription_id, Vec::new(), false, message);
@@ -263,11 +263,7 @@ impl<S> Subscriptions<S> {
             if self.attached {
                 let status = StatusCode::BAD_TIMEOUT;
                 let message = subscription.status_change_message(now, status, &mut scratch);
-                self.status_changes.push_back((id, message));
-                // Subscriptions can be created and left to die for ever; their last messages cannot pile up.
-                if self.status_changes.len() > self.limits.max_subscriptions {
-                    self.status_changes.pop_front();
-                }
+                self.add_status_change(id, message);
             }
             self.ended.push_back(id);
             self.counters.expired_subscriptions += 1;
@@ -275,6 +271,14 @@ impl<S> Subscriptions<S> {
         }
         self.keep_scratch(scratch);
         self.serve_waiting(now);
+    }
+
+    /// Subscriptions can be created and left to die for ever; their last messages cannot pile up.
+    pub(super) fn add_status_change(&mut self, subscription_id: u32, message: Message) {
+        self.status_changes.push_back((subscription_id, message));
+        if self.status_changes.len() > self.limits.max_subscriptions {
+            self.status_changes.pop_front();
+        }
     }
 
     /// Acknowledges messages: one result each, or none at all when there are too many.

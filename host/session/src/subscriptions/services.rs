@@ -43,10 +43,10 @@ impl<S> Subscriptions<S> {
         parameters: &SubscriptionParameters,
         publishing_enabled: bool,
     ) -> Result<RevisedSubscription, StatusCode> {
-        if self.list.len() >= self.limits.max_subscriptions {
+        if self.list.len().saturating_add(self.reserved) >= self.limits.max_subscriptions {
             return Err(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS);
         }
-        let lease = self.registry.take_subscription()?;
+        let lease = self.registry.take_subscription(self.owner)?;
         let limits = &self.limits;
         let subscription = Subscription::new(lease, limits, parameters, publishing_enabled, now);
         let revised = subscription.revised();

@@ -170,7 +170,8 @@ impl<S> ItemTable<S> {
         let (reported, queued, id) = (item.reports(), item.queued(), item.id);
         let old = std::mem::replace(&mut item.mode, mode);
         item.triggered = false;
-        if reported {
+        // A triggered item that reports from now on keeps its place in the list.
+        if reported && mode != MonitoringMode::REPORTING {
             self.available -= queued;
             self.unlink_ready(slot);
         }
@@ -190,7 +191,7 @@ impl<S> ItemTable<S> {
             } else if gone {
                 self.mark_gone(slot);
             }
-        } else if mode == MonitoringMode::REPORTING && queued > 0 {
+        } else if mode == MonitoringMode::REPORTING && queued > 0 && !reported {
             self.available += queued;
             self.link_ready(slot);
         }
@@ -301,6 +302,19 @@ impl<S> ItemTable<S> {
             self.accept(slot, value, now);
         }
         expected
+    }
+
+    /// Values that are being fetched will not come: their items are sampled anew, at once.
+    pub(crate) fn forget_fetches(&mut self, now: Now) {
+        for slot in (0..self.slots.len()).filter_map(|slot| u32::try_from(slot).ok()) {
+            let Some(item) = self.item(slot) else {
+                continue;
+            };
+            if std::mem::take(&mut item.pending) {
+                item.binding = item.binding.wrapping_add(1);
+                self.want_first(slot, now);
+            }
+        }
     }
 
     /// The node of an item is gone: reports it once and stops sampling.

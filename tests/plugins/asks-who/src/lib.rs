@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use backplane_sdk::{Call, Change, DataValue, Fault, Folder, NodeManager, Reader, StartReason, Tag, Variable, namespace};
+use backplane_sdk::{
+    Call, Change, DataValue, Fault, Folder, NodeManager, Reader, StartReason, Tag, Variable, namespace,
+};
 
 const ASKED: Tag<String> = Tag::new(1);
 
