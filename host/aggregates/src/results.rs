@@ -58,7 +58,11 @@ impl Outcome {
 
 /// The result of a finished interval.
 pub(crate) fn result(settings: &Settings, fold: &Fold) -> DataValue {
-    let outcome = outcome(settings, fold);
+    let mut outcome = outcome(settings, fold);
+    if outcome.value.as_f64().is_some_and(f64::is_nan) {
+        // Infinite values that have no difference or mean.
+        outcome = Outcome::bad(StatusCode::BAD_AGGREGATE_INVALID_INPUTS);
+    }
     let mut bits = outcome.bits;
     // A stepped value is known to hold up to the end, whatever comes then.
     let unknown_end = fold.by_time && settings.function.depends_on_next(settings.stepped);

@@ -4,7 +4,7 @@ use backplane_aggregates::{
     CALCULATED, Function, INFO_TYPE_DATA_VALUE, INTERPOLATED, MULTIPLE_VALUES, PARTIAL, Settings, annotation_counts,
     defaults, intervals, process,
 };
-use backplane_types::{AggregateConfiguration, DataValue, DateTime, StatusCode, Variant};
+use backplane_types::{AggregateConfiguration, DataValue, StatusCode, Variant};
 
 use crate::{at, good, series};
 
@@ -360,6 +360,26 @@ fn what_is_no_number_is_an_invalid_input() {
 }
 
 #[test]
+fn infinite_values_give_no_number_that_is_none() {
+    let raw = [good(0.0, f64::INFINITY), good(5.0, f64::NEG_INFINITY), good(12.0, 1.0)];
+    for function in Function::ALL.iter().filter(|function| function.is_live()) {
+        for with in [STEPPED, SLOPED] {
+            let results = process(&settings(*function, with), at(0.0), at(20.0), 10_000.0, &raw).unwrap();
+            for result in results {
+                let number = result.value.as_f64();
+                assert!(!number.is_some_and(f64::is_nan), "{}: {result:?}", function.name());
+            }
+        }
+    }
+    let average = process(&settings(Function::Average, STEPPED), at(0.0), at(10.0), 0.0, &raw).unwrap();
+    assert_eq!(average[0].status(), StatusCode::BAD_AGGREGATE_INVALID_INPUTS);
+    // Not a number is no input either.
+    let raw = [good(0.0, 1.0), good(5.0, f64::NAN), good(12.0, 1.0)];
+    let average = process(&settings(Function::Average, STEPPED), at(0.0), at(10.0), 0.0, &raw).unwrap();
+    assert_eq!(average[0].status(), StatusCode::BAD_AGGREGATE_INVALID_INPUTS);
+}
+
+#[test]
 fn the_last_of_several_values_at_one_time_counts() {
     let mut raw = series("0 1 G, 5 100 G, 10 1 G");
     raw.insert(2, good(5.0, 3.0));
@@ -428,5 +448,4 @@ fn functions_have_the_standards_nodes() {
         );
     }
     assert_eq!(Function::from_node_id(&backplane_types::NodeId::standard(2253)), None);
-    let _ = DateTime::MIN;
 }

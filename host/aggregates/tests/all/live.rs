@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backplane_aggregates::{Function, Live, MAX_RESULTS_AT_ONCE, PARTIAL, Settings, defaults, process};
-use backplane_types::{AggregateConfiguration, DataValue, StatusCode, Variant};
+use backplane_types::{AggregateConfiguration, DataValue, DateTime, StatusCode, Variant};
 
 use crate::{at, good, series};
 
@@ -84,6 +84,58 @@ fn live_and_history_give_the_same() {
 }
 
 #[test]
+fn nothing_that_a_source_or_a_clock_does_is_too_much() {
+    let mut state = 7_u64;
+    let mut next = move |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let numbers = [
+        0.0,
+        -1.5,
+        f64::NAN,
+        f64::INFINITY,
+        f64::MAX,
+        f64::MIN,
+        f64::MIN_POSITIVE,
+    ];
+    let instants = [
+        at(0.0),
+        at(7.0),
+        at(1e6),
+        DateTime::MIN,
+        DateTime::MAX,
+        DateTime::from_ticks(1),
+    ];
+    for &function in Function::ALL {
+        for round in 0..8 {
+            let width = [1, 100, 10_000_000_000, u64::MAX][usize::try_from(next(4)).unwrap()];
+            let settings = settings(function, round % 2 == 0, round % 3 == 0);
+            let start = instants[usize::try_from(next(6)).unwrap()];
+            let mut live = Live::new(settings, start, Duration::from_nanos(width));
+            for _ in 0..12 {
+                let time = instants[usize::try_from(next(6)).unwrap()];
+                let mut count = 0;
+                if next(3) == 0 {
+                    live.advance(time, |_| count += 1);
+                } else {
+                    let value = match next(4) {
+                        0 => DataValue::new("text"),
+                        1 => DataValue::from_status(StatusCode::UNCERTAIN),
+                        2 => DataValue::from_status(StatusCode::BAD),
+                        _ => DataValue::new(numbers[usize::try_from(next(7)).unwrap()]),
+                    };
+                    live.push(time, &value, |_| count += 1);
+                }
+                assert!(count <= MAX_RESULTS_AT_ONCE + 1, "{count} results");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_value_at_the_end_completes_an_interval() {
     let mut live = live(Function::Count);
     assert!(push(&mut live, &good(0.0, 1.0)).is_empty());
@@ -107,11 +159,16 @@ fn time_completes_an_interval_too() {
     let results = advance(&mut average, 10.0);
     assert_eq!(results.len(), 1);
     assert_eq!(results[0].value, Variant::Double(6.0));
-    assert!(results[0].status().is_good());
-    // What follows was not seen yet.
-    assert_ne!(results[0].status().0 & PARTIAL, 0);
+    // It is known to hold up to the end.
+    assert_eq!(results[0].status().0 & !0xFF, 0x400);
+    assert_eq!(results[0].status().0 & PARTIAL, 0);
     // The value still holds in the next interval, and counts as no new one there.
     assert_eq!(advance(&mut average, 20.0)[0].value, Variant::Double(6.0));
+    // A line to the next value is not.
+    let sloped = settings(Function::TimeAverage2, false, true);
+    let mut sloped = Live::new(sloped, at(0.0), Duration::from_secs(10));
+    push(&mut sloped, &good(0.0, 6.0));
+    assert_ne!(advance(&mut sloped, 10.0)[0].status().0 & PARTIAL, 0);
     let mut count = live(Function::Count);
     push(&mut count, &good(0.0, 6.0));
     let results = advance(&mut count, 31.0);
