@@ -221,6 +221,43 @@ async function subscribe(session, ns) {
     }
 }
 
+// A time average with a revised interval, and a function that a live item cannot have.
+async function aggregates(session, ns) {
+    const subscription = opcua.ClientSubscription.create(session, {
+        requestedPublishingInterval: 50, requestedLifetimeCount: 1000, requestedMaxKeepAliveCount: 20, maxNotificationsPerPublish: 0, publishingEnabled: true, priority: 1,
+    });
+    const create = async (aggregateType, processingInterval, changed) => {
+        const filter = new opcua.AggregateFilter({
+            startTime: new Date(), aggregateType: opcua.resolveNodeId(`i=${aggregateType}`), processingInterval,
+            aggregateConfiguration: { useServerCapabilitiesDefaults: false, treatUncertainAsBad: true, percentDataBad: 60, percentDataGood: 70, useSlopedExtrapolation: false },
+        });
+        const item = opcua.ClientMonitoredItem.create(subscription, { nodeId: `ns=${ns};s=Counter`, attributeId: AttributeIds.Value }, { samplingInterval: 50, queueSize: 10, discardOldest: true, filter }, TimestampsToReturn.Both);
+        item.on("changed", changed || (() => {}));
+        await new Promise((resolve) => { item.once("initialized", resolve); item.once("err", resolve); });
+        return item;
+    };
+    try {
+        const refused = await create(opcua.ObjectIds.AggregateFunction_AnnotationCount, 400);
+        equal(refused.statusCode.name, "BadAggregateNotSupported", "AnnotationCount");
+        const seen = [];
+        let enough;
+        const all = new Promise((resolve) => { enough = resolve; });
+        const item = await create(opcua.ObjectIds.AggregateFunction_TimeAverage2, 1, (value) => {
+            seen.push(value);
+            if (seen.length === 5) enough();
+        });
+        equal(item.statusCode.name, "Good", "TimeAverage2");
+        equal(item.filterResult.revisedProcessingInterval, 100, "the revised processing interval");
+        equal(item.filterResult.revisedAggregateConfiguration.percentDataGood, 70, "the revised configuration");
+        await all;
+        check(seen.every((value) => value.value.dataType === DataType.Double), `not Double: ${seen}`);
+        const steps = seen.slice(1).map((value, index) => value.sourceTimestamp - seen[index].sourceTimestamp);
+        equal(steps, [100, 100, 100, 100], "the distance of the timestamps");
+    } finally {
+        await subscription.terminate();
+    }
+}
+
 async function serverObject(session) {
     const state = await session.read({ nodeId: "i=2259", attributeId: AttributeIds.Value });
     equal(state.value.value, 0, "ServerStatus.State");
@@ -291,7 +328,7 @@ async function renewal(security) {
 async function services() {
     await run("discovery", discovery);
     for (const security of [NONE, SECURE[1]]) {
-        const cases = { "server object": serverObject, browse: browseEverything, translate, "every type": everyType, "wrong writes": wrongWrites, "index ranges": indexRanges, structures };
+        const cases = { "server object": serverObject, browse: browseEverything, translate, "every type": everyType, "wrong writes": wrongWrites, "index ranges": indexRanges, structures, aggregates };
         for (const [name, body] of Object.entries(cases)) {
             await run(`${name} ${security.name}`, () => withSession(security, undefined, (session, ns) => body(session, ns, security)));
         }
