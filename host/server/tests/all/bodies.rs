@@ -10,7 +10,7 @@ use backplane_types::{
 use crate::support::{Noise, PATIENCE, Raw, Server, body, connect, fault_of, head, open, read_status, well_behaved};
 
 /// Services that the server does not have.
-const UNSUPPORTED: [RequestKind; 15] = [
+const UNSUPPORTED: [RequestKind; 13] = [
     RequestKind::RegisterServer,
     RequestKind::RegisterServer2,
     RequestKind::FindServersOnNetwork,
