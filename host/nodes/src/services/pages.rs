@@ -151,6 +151,7 @@ mod tests {
             name: "role".into(),
         };
         Arc::new(Caller {
+            number: 1,
             client: "client".into(),
             user: None,
             roles: roles.iter().map(role).collect(),

@@ -47,9 +47,9 @@ pub fn write(
     let (decoder, count) = open(snapshot, cx, body)?;
     let mut planned = PLAN.take();
     planned.clear();
-    let progress = plan(snapshot, cx, decoder, count, &mut planned).and_then(|complete| {
+    let progress = plan(snapshot, cx, decoder, count, &mut planned).map(|complete| {
         if !complete {
-            return Ok(Progress::MustWait);
+            return Progress::MustWait;
         }
         out.i32(i32::try_from(count).unwrap_or(i32::MAX));
         for planned in &planned {
@@ -57,7 +57,7 @@ pub fn write(
             out.u32(status.err().unwrap_or(StatusCode::GOOD).0);
         }
         no_diagnostics(out);
-        Ok(Progress::Done)
+        Progress::Done
     });
     if planned.capacity() <= KEPT_PLAN {
         PLAN.set(planned);
