@@ -6,7 +6,9 @@
 
 mod attribute;
 pub mod cell;
+mod changes;
 mod defaults;
+mod events;
 mod generated;
 mod graph;
 pub mod limits;
@@ -25,6 +27,8 @@ pub mod typing;
 pub mod units;
 
 pub use cell::ValueCell;
+pub use changes::{NodeChange, StructureChange};
+pub use events::{EventFieldClass, EventType};
 pub use limits::Limits;
 pub use manager::{
     BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, Role, WriteOperation, Writes,

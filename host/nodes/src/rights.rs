@@ -19,6 +19,7 @@ pub(crate) mod permission {
     pub(crate) const READ_ROLE_PERMISSIONS: u32 = 1 << 1;
     pub(crate) const READ: u32 = 1 << 5;
     pub(crate) const WRITE: u32 = 1 << 6;
+    pub(crate) const RECEIVE_EVENTS: u32 = 1 << 11;
     pub(crate) const CALL: u32 = 1 << 12;
 }
 

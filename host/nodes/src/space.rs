@@ -2,13 +2,15 @@
 //!
 //! Owns attaching, replacing and detaching of models, and the epoch that changes with the structure. It must not know how a manager runs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
 use backplane_types::{DateTime, NodeId, QualifiedName, StatusCode};
 use parking_lot::Mutex;
 
+use crate::changes::{StructureChange, Watcher};
+use crate::events::FieldTable;
 use crate::graph::{Graph, NodeKey};
 use crate::limits::Limits;
 use crate::manager::NodeManager;
@@ -36,6 +38,8 @@ pub struct Snapshot {
     pub(crate) attached: Vec<Attached>,
     pub(crate) limits: Limits,
     pub(crate) namespaces: Arc<NamespaceTable>,
+    /// Filled when somebody monitors events.
+    pub(crate) event_fields: FieldTable,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -56,6 +60,7 @@ impl Snapshot {
             attached,
             limits,
             namespaces,
+            event_fields: FieldTable::new(),
         }
     }
 
@@ -167,6 +172,7 @@ pub struct AddressSpace {
     next_manager: AtomicU64,
     namespaces: Arc<NamespaceTable>,
     limits: Limits,
+    watcher: OnceLock<Watcher>,
 }
 
 impl std::fmt::Debug for AddressSpace {
@@ -187,7 +193,14 @@ impl AddressSpace {
             next_manager: AtomicU64::new(1),
             namespaces,
             limits,
+            watcher: OnceLock::new(),
         }
+    }
+
+    /// From now on `watcher` is told of each change of the structure, right after it. It is called by whoever changes and while no other change can
+    /// happen, so it must be quick and must not change anything itself. There can be one; false when there is one already.
+    pub fn watch(&self, watcher: impl Fn(&StructureChange) + Send + Sync + 'static) -> bool {
+        self.watcher.set(Watcher(Box::new(watcher))).is_ok()
     }
 
     /// The present structure, for one request.
@@ -315,13 +328,18 @@ impl AddressSpace {
         }
     }
 
-    fn swap(&self, old: &Snapshot, attached: Vec<Attached>) {
-        self.snapshot.store(Arc::new(Snapshot::new(
+    fn swap(&self, old: &Arc<Snapshot>, attached: Vec<Attached>) {
+        let new = Arc::new(Snapshot::new(
             old.epoch.wrapping_add(1),
             attached,
             self.limits,
             Arc::clone(&self.namespaces),
-        )));
+        ));
+        self.snapshot.store(Arc::clone(&new));
+        if let Some(watcher) = self.watcher.get() {
+            let old = Arc::clone(old);
+            (watcher.0)(&StructureChange { old, new });
+        }
     }
 }
 

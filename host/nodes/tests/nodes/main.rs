@@ -6,6 +6,7 @@ mod browse;
 mod call;
 mod cell;
 mod common;
+mod events;
 mod managers;
 mod model;
 mod namespaces;
