@@ -36,29 +36,13 @@ pub enum EventFieldClass {
     Object,
 }
 
-/// A type of events.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventType {
-    /// The type, its supertype and so on up to BaseEventType.
-    pub types: Arc<[NodeId]>,
-    /// Whether there are only events of subtypes.
-    pub is_abstract: bool,
-}
-
 impl Snapshot {
-    /// BaseEventType or a subtype of it; `None` for every other node.
+    /// An event type, its supertype and so on up to BaseEventType; `None` for a node that is none.
     #[must_use]
-    pub fn event_type(&self, id: &NodeId) -> Option<EventType> {
+    pub fn event_type(&self, id: &NodeId) -> Option<Arc<[NodeId]>> {
         let chain = self.event_chain(id)?;
-        let is_abstract = match &self.node(*chain.first()?)?.body {
-            Body::ObjectType { is_abstract } => *is_abstract,
-            _ => return None,
-        };
         let types = chain.iter().filter_map(|key| Some(self.node(*key)?.id.clone()));
-        Some(EventType {
-            types: types.collect(),
-            is_abstract,
-        })
+        Some(types.collect())
     }
 
     /// What a path leads to in events of a type, inherited fields included; for BaseEventType in events of any type.

@@ -28,7 +28,7 @@ pub mod units;
 
 pub use cell::ValueCell;
 pub use changes::{NodeChange, StructureChange};
-pub use events::{EventFieldClass, EventType};
+pub use events::EventFieldClass;
 pub use limits::Limits;
 pub use manager::{
     BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, Role, WriteOperation, Writes,

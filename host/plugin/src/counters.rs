@@ -48,6 +48,10 @@ counters! {
     published,
     /// Values refused: unknown tag, wrong type, too large.
     refused,
+    /// Events raised.
+    events,
+    /// Events refused: no such type or field, a wrong value, too many.
+    refused_events,
     /// Changes of the model that were applied.
     changes,
     /// Calls that the plugin answered with a fault of its own.

@@ -19,6 +19,7 @@ use crate::classifier::{Classifier, Route};
 use crate::component::{self, Inspection, PluginKind, Prepared, looks_like_a_classifier, plugin_name};
 use crate::counters::{Counters, Metrics};
 use crate::engine::{EngineError, EngineOptions, PluginEngine};
+use crate::events::{EventSink, Sink};
 use crate::instance::Instance;
 use crate::limits::Limits;
 use crate::restart::RestartPolicy;
@@ -92,6 +93,7 @@ struct Inner {
     space: Arc<AddressSpace>,
     clock: Clock,
     classifier: Classifier,
+    events: Sink,
     /// The number of the next generation of whichever plugin.
     editions: AtomicU64,
     plugins: Mutex<BTreeMap<Arc<str>, Entry>>,
@@ -132,11 +134,18 @@ impl PluginHost {
             space,
             clock,
             classifier: Classifier::new(),
+            events: Sink::default(),
             editions: AtomicU64::new(0),
             plugins: Mutex::new(BTreeMap::new()),
             loading: tokio::sync::Mutex::new(()),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Says where events of plugins go; without, plugins that raise one are told `BadNotSupported`. To be called before plugins are loaded, and once:
+    /// false when it had been called before.
+    pub fn set_events(&self, sink: Arc<dyn EventSink>) -> bool {
+        self.inner.events.set(sink).is_ok()
     }
 
     /// Loads `<folder>/<name>.wasm`, with `<name>.toml` beside it where there is one, and waits for its start. When a plugin of that name serves already,
@@ -301,6 +310,7 @@ impl PluginHost {
             clock: Arc::clone(&self.inner.clock),
             counters,
             metrics,
+            events: Arc::clone(&self.inner.events),
         };
         let plan = Plan {
             prepared: Arc::new(prepared),
@@ -578,6 +588,7 @@ fn scratch(prepared: Prepared) -> Plan {
         }),
         counters: Arc::default(),
         metrics: Arc::default(),
+        events: Sink::default(),
     };
     Plan {
         prepared: Arc::new(prepared),

@@ -105,17 +105,6 @@ impl host::store::Host for State {
     }
 }
 
-impl host::events::Host for State {
-    fn emit(
-        &mut self,
-        _source: ua::NodeId,
-        _event_type: ua::NodeId,
-        _fields: Vec<(String, ua::Value)>,
-    ) -> Result<Vec<u8>, ua::Fault> {
-        Err(unsupported("emitting events"))
-    }
-}
-
 impl host::values::Host for State {
     fn publish(&mut self, updates: Vec<host::values::Update>) -> Result<Vec<(u32, u32)>, ua::Fault> {
         let serving = Arc::clone(&self.serving);
@@ -159,7 +148,7 @@ impl State {
     }
 
     /// Whether another generation serves than this one, given the number of the one that does.
-    fn is_retired(&self, serving: u64) -> bool {
+    pub(crate) fn is_retired(&self, serving: u64) -> bool {
         matches!(self.phase, Phase::Live(_)) && serving != self.number
     }
 }

@@ -83,6 +83,12 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Bytes of all published values that are larger than 256 bytes.
     pub total_value_bytes: usize,
+    /// Events in one second; further ones are refused.
+    pub events_per_second: u32,
+    /// Fields of one event.
+    pub event_fields: usize,
+    /// Bytes of the fields of one event.
+    pub event_bytes: usize,
     /// Namespace URIs the plugin may ask for.
     pub namespaces: usize,
     /// Series of metrics the plugin may have.
@@ -126,6 +132,9 @@ impl Default for Limits {
             nodes: 1_000_000,
             value_bytes: 8 << 20,
             total_value_bytes: 256 << 20,
+            events_per_second: 1_000,
+            event_fields: 100,
+            event_bytes: 16 << 10,
             namespaces: 64,
             metric_series: 1_000,
             log_lines: 1_000,
@@ -159,6 +168,8 @@ pub struct LimitOverrides {
     nodes: Option<usize>,
     value_bytes: Option<Size>,
     total_value_bytes: Option<Size>,
+    events_per_second: Option<u32>,
+    event_bytes: Option<Size>,
     log_lines: Option<u32>,
 }
 
@@ -204,6 +215,10 @@ impl LimitOverrides {
         set(self.total_value_bytes.map(|s| s.0), &mut limits.total_value_bytes);
         if let Some(drain) = self.drain {
             limits.drain = drain.0;
+        }
+        set(self.event_bytes.map(|s| s.0), &mut limits.event_bytes);
+        if let Some(events) = self.events_per_second {
+            limits.events_per_second = events;
         }
         if let Some(lines) = self.log_lines {
             limits.log_lines = lines;

@@ -55,6 +55,11 @@ impl Sizes {
     }
 }
 
+/// Bytes that a value takes, about.
+pub(crate) fn bytes(value: &Variant) -> usize {
+    variant(value, 0).saturating_add(size_of::<Variant>())
+}
+
 /// Bytes on the heap behind a value, about. Decoders bound the nesting; what is deeper than they allow counts as too large.
 fn variant(value: &Variant, depth: u32) -> usize {
     if depth > 110 {

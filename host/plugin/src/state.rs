@@ -14,6 +14,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use crate::convert::Namespaces;
 use crate::counters::{Counters, Metrics};
+use crate::events::{EventRate, Sink};
 use crate::evidence::PeerEvidence;
 use crate::limits::Limits;
 use crate::log::LogGate;
@@ -37,6 +38,7 @@ pub(crate) struct Generation {
     pub(crate) clock: Clock,
     pub(crate) counters: Arc<Counters>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) events: Sink,
 }
 
 impl Generation {
@@ -109,6 +111,7 @@ pub(crate) struct State {
     pub(crate) phase: Phase,
     pub(crate) timers: Timers,
     pub(crate) sizes: Sizes,
+    pub(crate) event_rate: EventRate,
     pub(crate) call: Option<RunningCall>,
     /// The question a classifier is answering, by the number of the call.
     pub(crate) peer: Option<(u32, Arc<PeerEvidence>)>,
@@ -141,6 +144,7 @@ impl State {
             .build();
         let timers = Timers::new(limits.timers, limits.timer_minimum);
         let sizes = Sizes::new(limits.value_bytes, limits.total_value_bytes);
+        let event_rate = EventRate::new(limits.events_per_second);
         let mut state = Self {
             wasi,
             table,
@@ -155,6 +159,7 @@ impl State {
             phase: Phase::Hidden,
             timers,
             sizes,
+            event_rate,
             call: None,
             peer: None,
             last_call: 0,

@@ -257,7 +257,12 @@ impl Supervisor {
                 self.retry = Some(Instant::now().checked_add(delay).unwrap_or_else(Instant::now));
                 PluginState::Backoff(delay)
             }
-            Verdict::Quarantine => PluginState::Quarantined,
+            Verdict::Quarantine => {
+                if let Some(sink) = shared.events.get() {
+                    sink.quarantined(&shared.name, &reason);
+                }
+                PluginState::Quarantined
+            }
         };
         tracing::error!(target: "plugin", plugin = &*shared.name, state = state.name(), "{reason}");
         self.status.send_modify(|status| {

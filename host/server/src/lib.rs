@@ -14,6 +14,7 @@ pub mod commands;
 pub mod config;
 mod connection;
 pub mod endpoints;
+mod events;
 mod link;
 mod listener;
 pub mod logging;

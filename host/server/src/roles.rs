@@ -10,6 +10,8 @@ use backplane_types::{MessageSecurityMode, NodeId};
 pub(crate) const ANONYMOUS: u32 = 15_644;
 /// AuthenticatedUser: everybody who gave proof.
 pub(crate) const AUTHENTICATED_USER: u32 = 15_656;
+/// SecurityAdmin: may see audit events.
+pub(crate) const SECURITY_ADMIN: u32 = 15_704;
 
 /// Roles that a user of the configuration can have, by name.
 const NAMED: [(&str, u32); 8] = [
@@ -18,7 +20,7 @@ const NAMED: [(&str, u32); 8] = [
     ("Observer", 15_668),
     ("Operator", 15_680),
     ("Supervisor", 15_692),
-    ("SecurityAdmin", 15_704),
+    ("SecurityAdmin", SECURITY_ADMIN),
     ("ConfigureAdmin", 15_716),
     ("Engineer", 16_036),
 ];

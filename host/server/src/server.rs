@@ -25,6 +25,7 @@ use crate::classify::Classifiers;
 use crate::clock::Clock;
 use crate::config::{Config, ServerLimits, isolation};
 use crate::endpoints::Endpoints;
+use crate::events::{Events, PluginEvents, watch_structure};
 use crate::listener::{self, Connections};
 use crate::shard::{self, Shards};
 use crate::shared::{Entropy, Shared, keep_sessions};
@@ -124,7 +125,8 @@ impl Server {
             shared.stopping.subscribe(),
         );
         tasks.push(tokio::spawn(keeper));
-        let (plugins, watch) = start_plugins(&config, space, clock).await?;
+        watch_structure(&shared);
+        let (plugins, watch) = start_plugins(&config, &shared).await?;
         shared.admission.classifiers().ask(&plugins);
         tasks.push(tokio::spawn(listener::spread_news(Arc::clone(&shared))));
         let drain = Duration::from_secs_f64(config.limits.drain_timeout / 1000.0);
@@ -188,6 +190,10 @@ impl Server {
         drop(self.watch);
         self.plugins.shutdown().await;
         tracing::debug!("left over: {}", self.shared.admission.usage());
+        let lost = self.shared.shards.lost_events();
+        if lost > 0 {
+            tracing::warn!(lost, "events were lost on their way to subscriptions");
+        }
         tracing::info!("stopped");
     }
 }
@@ -287,6 +293,7 @@ fn shared(
         allowed.extend([MessageSecurityMode::SIGN, MessageSecurityMode::SIGN_AND_ENCRYPT].map(|mode| (*policy, mode)));
     }
     allowed.retain(|(policy, mode)| policy.is_none() || endpoints.offers(*policy, *mode));
+    let event_prefix = random_bytes::<8>().map_err(|error| StartError::Random(error.to_string()))?;
     let first_id = random_bytes::<4>().map_err(|error| StartError::Random(error.to_string()))?;
     let seconds = |ms: f64| Duration::from_secs_f64(ms / 1000.0);
     let session_limits = SessionLimits {
@@ -332,6 +339,7 @@ fn shared(
         endpoints: ArcSwap::from_pointee(endpoints),
         space,
         shards,
+        events: Events::new(event_prefix),
         points: Mutex::default(),
         stopping: watch::Sender::new(false),
         sessions_changed: Notify::new(),
@@ -374,11 +382,7 @@ fn channel_limits(limits: &ServerLimits) -> backplane_channel::Limits {
     }
 }
 
-async fn start_plugins(
-    config: &Config,
-    space: Arc<AddressSpace>,
-    clock: Clock,
-) -> Result<(PluginHost, Option<FolderWatch>), StartError> {
+async fn start_plugins(config: &Config, shared: &Arc<Shared>) -> Result<(PluginHost, Option<FolderWatch>), StartError> {
     let engine = EngineOptions {
         cache: Some(config.state.join("compile-cache")),
         ..EngineOptions::default()
@@ -387,7 +391,10 @@ async fn start_plugins(
         engine,
         ..PluginOptions::default()
     };
-    let plugins = PluginHost::new(options, space, Arc::new(move || clock.now()))?;
+    let clock = shared.clock;
+    let events = Arc::new(PluginEvents(Arc::downgrade(shared)));
+    let plugins = PluginHost::new(options, Arc::clone(&shared.space), Arc::new(move || clock.now()))?;
+    plugins.set_events(events);
     let watch = match &config.plugins {
         None => None,
         Some(folder) => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use backplane_nodes::AddressSpace;
 use backplane_nodes::ns0::{self, Capabilities, HostMethods, Namespace0Error, ServerInfo, ServerStatus};
+use backplane_session::FilterLimits;
 use backplane_types::BuildInfo;
 
 use crate::clock::Clock;
@@ -40,6 +41,8 @@ pub(crate) fn attach(
         locales: vec!["en".to_owned()],
     };
     let limits = &config.limits;
+    let filter = FilterLimits::default();
+    let clauses = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let capabilities = Capabilities {
         min_supported_sample_rate: limits.sampling_interval,
         max_array_length: limits.array_length,
@@ -52,9 +55,9 @@ pub(crate) fn attach(
         max_monitored_items_per_subscription: limits.monitored_items_per_subscription,
         max_monitored_items_queue_size: limits.monitored_item_queue,
         max_monitored_items_per_call: limits.operations_per_request,
+        max_select_clause_parameters: clauses(filter.max_select_clauses),
+        max_where_clause_parameters: clauses(filter.max_where_elements),
         // Not supported.
-        max_select_clause_parameters: 0,
-        max_where_clause_parameters: 0,
         max_history_continuation_points: 0,
         max_nodes_per_history_read_data: 0,
         max_nodes_per_history_read_events: 0,

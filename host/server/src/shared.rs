@@ -23,6 +23,7 @@ use crate::channels::Channels;
 use crate::clock::Clock;
 use crate::config::ServerLimits;
 use crate::endpoints::Endpoints;
+use crate::events::Events;
 use crate::listener::Connections;
 use crate::services::ThrottleKey;
 use crate::shard::Shards;
@@ -70,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) endpoints: ArcSwap<Endpoints>,
     pub(crate) space: Arc<AddressSpace>,
     pub(crate) shards: Shards,
+    pub(crate) events: Events,
     /// By session number.
     pub(crate) points: Mutex<HashMap<u32, Points>>,
     /// Becomes true once, when the server stops.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use backplane_sdk::{
-    ByteString, Change, DataValue, DateTime, ExtensionObject, LocalizedText, Matrix, Method, Namespace, NodeId, Object,
-    Property, StatusCode, Type, Typed, Update, Value, Variable, XmlElement, ids,
+    ByteString, Change, DataValue, DateTime, Event, ExtensionObject, LocalizedText, Matrix, Method, Namespace, NodeId,
+    Object, Property, StatusCode, Type, Typed, Update, Value, Variable, XmlElement, ids,
 };
 
 use crate::signals::set;
@@ -59,6 +59,9 @@ pub(crate) struct Boiler {
     shown: f64,
     steps: u64,
     last_step: Option<Duration>,
+    /// Percent, as it is shown.
+    level: f32,
+    level_state: LevelState,
     /// "Default Binary" of BurnerState.
     encoding: NodeId,
 }
@@ -79,7 +82,29 @@ impl Default for Boiler {
             shown: AMBIENT,
             steps: 0,
             last_step: None,
+            level: 50.0,
+            level_state: LevelState::Normal,
             encoding: NodeId::NULL,
+        }
+    }
+}
+
+/// Where the level lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LevelState {
+    Low,
+    Normal,
+    High,
+}
+
+impl LevelState {
+    fn of(level: f32) -> Self {
+        if level > 55.0 {
+            Self::High
+        } else if level < 45.0 {
+            Self::Low
+        } else {
+            Self::Normal
         }
     }
 }
@@ -115,6 +140,19 @@ impl Boiler {
             ))
             .add(Type::structure(ns.id("BurnerState"), "BurnerState", &burner))
             .add(Type::object(ns.id("BoilerType"), "BoilerType"))
+            .add(Type::event(ns.id("LevelAlarmType"), "LevelAlarmType"))
+            .add(Property::new(
+                ns.id("LevelAlarmType.Level"),
+                &ns.id("LevelAlarmType"),
+                "Level",
+                0f32,
+            ))
+            .add(Property::new(
+                ns.id("LevelAlarmType.State"),
+                &ns.id("LevelAlarmType"),
+                "State",
+                String::new(),
+            ))
     }
 
     fn declare_measurements(&self, change: Change, ns: Namespace, boiler: &NodeId) -> Change {
@@ -305,7 +343,27 @@ impl Boiler {
         self.trend.push(self.temperature);
     }
 
+    /// What the level has become since the last call: an event when it went over a limit or came back.
+    pub(crate) fn level_alarm(&mut self, ns: Namespace) -> Option<Event> {
+        let state = LevelState::of(self.level);
+        if std::mem::replace(&mut self.level_state, state) == state {
+            return None;
+        }
+        let (name, severity) = match state {
+            LevelState::Low => ("low", 700),
+            LevelState::Normal => ("normal", 100),
+            LevelState::High => ("high", 800),
+        };
+        let event = Event::new(ns.id("Boiler"), ns.id("LevelAlarmType"))
+            .severity(severity)
+            .message(format!("The level is {name}").as_str())
+            .field(ns.name("Level"), self.level)
+            .field(ns.name("State"), name.to_owned());
+        Some(event)
+    }
+
     fn measure(&mut self, updates: &mut Vec<Update>) {
+        self.level = 50.0 + 10.0 * (self.steps as f32 / 100.0).sin();
         if self.fault != FaultKind::Stuck {
             self.shown = self.temperature;
         }
@@ -317,7 +375,7 @@ impl Boiler {
         updates.extend([
             TEMPERATURE.set(self.shown + spike),
             PRESSURE.set(1.0 + (self.shown - 60.0).max(0.0) * 0.05),
-            LEVEL.set(50.0 + 10.0 * (self.steps as f32 / 100.0).sin()),
+            LEVEL.set(self.level),
             BURNER.set(self.burner()),
             ZONES.set(self.zones()),
             TREND.set(self.trend.clone()),

@@ -21,9 +21,9 @@ mod variant;
 use std::time::Duration;
 
 use backplane_sdk::{
-    Call, Change, DataValue, Fault, Handover, Methods, NodeId, NodeManager, Outcome, Reader, StartReason, StatusCode,
-    Structure, Value, WriteRequest, Writer, binary, emit, every, ids, info, monotonic, namespace, publish, setting,
-    utc,
+    Call, Change, DataValue, Event, Fault, Handover, Methods, Namespace, NodeId, NodeManager, Outcome, Reader,
+    StartReason, StatusCode, Structure, Value, WriteRequest, Writer, binary, every, ids, info, monotonic, namespace,
+    publish, setting, utc,
 };
 
 use boiler::Boiler;
@@ -43,12 +43,15 @@ pub struct Simulator {
     signals: Signals,
     counter: u32,
     load: u32,
+    /// Of all nodes; known once it has started.
+    namespace: Option<Namespace>,
 }
 
 impl NodeManager for Simulator {
     fn start(&mut self, reason: StartReason) -> Result<(), Fault> {
         let uri: String = setting("namespace").unwrap_or_else(|| "urn:backplane:simulator".to_owned());
         let ns = namespace(&uri);
+        self.namespace = Some(ns);
         let change = self.boiler.declare(Change::new(), ns);
         let change = self.signals.declare(change, ns);
         fixture::declare(change, ns, self.counter).commit()?;
@@ -80,7 +83,9 @@ impl NodeManager for Simulator {
                 let mut updates = Vec::with_capacity(16);
                 self.signals.step(monotonic(), &mut updates);
                 self.boiler.step(monotonic(), utc(), &mut updates);
-                publish(&updates)
+                publish(&updates)?;
+                self.raise_alarms();
+                Ok(())
             }
             LOAD => {
                 self.load = self.load.wrapping_add(1);
@@ -112,6 +117,14 @@ impl Writer for Simulator {
 }
 
 impl Simulator {
+    /// The plant goes on whether somebody takes its events or not.
+    fn raise_alarms(&mut self) {
+        let alarm = self.namespace.and_then(|ns| self.boiler.level_alarm(ns));
+        if let Some(Err(fault)) = alarm.map(Event::raise) {
+            backplane_sdk::debug!("no event: {}", fault.detail);
+        }
+    }
+
     fn write_one(&mut self, tag: u32, value: &Value) -> StatusCode {
         if AMPLITUDE == tag {
             value.get().map_or(StatusCode::BAD_TYPE_MISMATCH, |amplitude| {
@@ -149,9 +162,10 @@ impl Simulator {
         let end = (seconds > 0.0).then(|| monotonic() + Duration::from_secs_f64(seconds));
         self.boiler.inject(kind, end);
         publish(&[FAULT.set(kind), LAST_RESULT.set(StatusCode::GOOD)])?;
-        let message = backplane_sdk::LocalizedText::from(format!("Instruments: {kind:?}").as_str());
-        let fields = [("Severity", Value::from(500u16)), ("Message", Value::from(message))];
-        if let Err(fault) = emit(object, &NodeId::standard(ids::DEVICE_FAILURE_EVENT_TYPE), &fields) {
+        let failure = Event::new(object, NodeId::standard(ids::DEVICE_FAILURE_EVENT_TYPE))
+            .severity(500)
+            .message(format!("Instruments: {kind:?}").as_str());
+        if let Err(fault) = failure.raise() {
             backplane_sdk::debug!("no event: {}", fault.detail);
         }
         Ok(Outcome::good([]))

@@ -337,3 +337,21 @@ fn a_broken_state_is_refused() {
         assert_eq!(fault.status_code(), StatusCode::BAD_DECODING_ERROR);
     }
 }
+
+#[test]
+fn the_level_raises_an_alarm_when_it_leaves_its_range_and_when_it_comes_back() {
+    let (mut host, ns) = started();
+    host.advance(seconds(60)).expect("wakes");
+    let events = host.events();
+    let states: Vec<Value> = events
+        .iter()
+        .filter(|event| event.event_type == ns.id("LevelAlarmType"))
+        .map(|event| {
+            assert_eq!(event.source, ns.id("Boiler"));
+            let field = |name: &str| event.fields.iter().find(|(field, _)| field == name);
+            assert!(field("Severity").is_some() && field("Message").is_some() && field("1:Level").is_some());
+            field("1:State").expect("a state").1.clone()
+        })
+        .collect();
+    assert_eq!(states, ["high", "normal", "low", "normal"].map(|it| Value::from(it.to_owned())));
+}

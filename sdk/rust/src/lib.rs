@@ -31,6 +31,7 @@ mod backend;
 pub mod binary;
 pub mod bindings;
 mod classify;
+mod event;
 #[doc(hidden)]
 pub mod facets;
 mod host;
@@ -50,6 +51,7 @@ mod value;
 
 pub use binary::{EnumDefinition, Structure, StructureDefinition};
 pub use classify::{Classifier, Identity, Standing};
+pub use event::Event;
 pub use host::{
     Call, Mark, Peer, Tag, Update, after, cancel, degrade, degrade_all, emit, every, metric_add, metric_gauge,
     monotonic, namespace, publish, publish_each, resolve, store, utc,

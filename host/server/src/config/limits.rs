@@ -22,6 +22,8 @@ pub struct ServerLimits {
     pub publish_requests_per_session: u32,
     /// Largest queue of a monitored item.
     pub monitored_item_queue: u32,
+    /// Largest queue of an event item.
+    pub event_queue: u32,
     /// Continuation points of one session.
     pub browse_continuation_points: u32,
     /// Operations of one request of any list-shaped service.
@@ -80,6 +82,7 @@ impl Default for ServerLimits {
             monitored_items_per_subscription: 100_000,
             publish_requests_per_session: 20,
             monitored_item_queue: 1_000,
+            event_queue: 10_000,
             browse_continuation_points: 10,
             operations_per_request: 10_000,
             references_per_node: 10_000,
@@ -152,6 +155,7 @@ impl ServerLimits {
             1_000,
         );
         number("monitored-item-queue", &mut limits.monitored_item_queue, 1, 200_000);
+        number("event-queue", &mut limits.event_queue, 1, 200_000);
         number(
             "browse-continuation-points",
             &mut limits.browse_continuation_points,

@@ -3,6 +3,7 @@
 //! Owns the doors: which shard a session belongs to, what can be asked of it, and the way back to the client. What a
 //! subscription is belongs to the session crate; where values come from, to [`source`].
 
+mod events;
 mod methods;
 mod owner;
 mod serve;
@@ -23,6 +24,8 @@ use backplane_types::{
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
+use events::Lane;
+pub(crate) use events::{Audience, Happened};
 pub(crate) use task::run;
 
 use self::owner::{Abandoned, Owner};
@@ -30,6 +33,9 @@ use self::transfer::{Collected, Surrendered};
 use crate::admission::Held;
 use crate::config::ServerLimits;
 use crate::link::{Answer, Bound, Outbound, OutboundSender};
+
+/// The queue of an event item whose client leaves its size to the server.
+const DEFAULT_EVENT_QUEUE: u32 = 1_000;
 
 /// The way back to the client of one request.
 #[derive(Debug, Clone)]
@@ -116,6 +122,8 @@ enum Command {
         ask: methods::Ask,
         done: oneshot::Sender<Result<Vec<Variant>, StatusCode>>,
     },
+    /// Something happened that somebody in the shard listens to.
+    Happened(Arc<Happened>),
     /// Answers of managers for on-demand variables.
     Samples {
         session: u32,
@@ -129,6 +137,8 @@ pub(crate) struct Shards {
     doors: Arc<[UnboundedSender<Command>]>,
     registry: Arc<SubscriptionRegistry>,
     abandoned: Arc<Abandoned>,
+    /// One for each door.
+    lanes: Vec<Arc<Lane>>,
 }
 
 /// The inner side of a door.
@@ -136,19 +146,24 @@ pub(crate) struct Door {
     commands: UnboundedReceiver<Command>,
     /// For answers that tasks of the shard bring back.
     own: UnboundedSender<Command>,
+    lane: Arc<Lane>,
 }
 
 impl Shards {
     /// Doors to `count` shards; each [`Door`] is for one [`run`].
     pub(crate) fn new(count: usize, limits: &ServerLimits, registry: Arc<SubscriptionRegistry>) -> (Self, Vec<Door>) {
-        let (doors, inner): (Vec<_>, _) = (0..count.max(1))
-            .map(|_| {
+        let lanes: Vec<Arc<Lane>> = (0..count.max(1)).map(|_| Arc::default()).collect();
+        let (doors, inner): (Vec<_>, _) = lanes
+            .iter()
+            .map(|lane| {
                 let (own, commands) = unbounded_channel();
-                (own.clone(), Door { commands, own })
+                let lane = Arc::clone(lane);
+                (own.clone(), Door { commands, own, lane })
             })
             .unzip();
         let shards = Self {
             doors: doors.into(),
+            lanes,
             registry,
             abandoned: Abandoned::new(limits.subscriptions_per_session, limits.abandoned_subscriptions),
         };
@@ -208,6 +223,26 @@ impl Shards {
         )
     }
 
+    /// Whether there is an event item in any shard.
+    pub(crate) fn anybody_listens(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.has_items())
+    }
+
+    /// Sends an event to every shard in which somebody listens.
+    pub(crate) fn happened(&self, event: &Arc<Happened>) {
+        for (lane, door) in self.lanes.iter().zip(self.doors.iter()) {
+            if lane.has_items() && lane.enter(event) {
+                // A shard that has ended has no clients.
+                let _ = door.send(Command::Happened(Arc::clone(event)));
+            }
+        }
+    }
+
+    /// Events that full shards have lost since the start.
+    pub(crate) fn lost_events(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.lost()).sum()
+    }
+
     /// A session is over; without `delete` its subscriptions live on until their lifetime ends.
     pub(crate) fn session_closed(&self, session: u32, delete: bool) {
         // When the shard has ended, its subscriptions have too.
@@ -245,6 +280,8 @@ pub(crate) fn limits(server: &ServerLimits) -> Limits {
         max_operations: server.operations_per_request as usize,
         max_publish_requests: server.publish_requests_per_session as usize,
         max_queue_size: server.monitored_item_queue,
+        max_event_queue_size: server.event_queue,
+        default_event_queue_size: DEFAULT_EVENT_QUEUE.min(server.event_queue),
         min_publishing_interval: server.publishing_interval,
         min_sampling_interval: server.sampling_interval,
         min_processing_interval: server.processing_interval,

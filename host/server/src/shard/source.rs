@@ -10,7 +10,7 @@ use std::time::Duration;
 use backplane_nodes::services::sample;
 use backplane_nodes::{CallContext, ManagerId, ReadSource, Snapshot};
 use backplane_session::{ItemKey, ItemTraits, ResolvedItem, SampleKey, Sampled, Sampler, SourceChange, Subscriptions};
-use backplane_types::{AttributeId, DataValue, MonitoredItemCreateRequest, Now, ReadValueId, StatusCode};
+use backplane_types::{AttributeId, DataValue, MonitoredItemCreateRequest, NodeId, Now, ReadValueId, StatusCode};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Command;
@@ -29,7 +29,14 @@ pub(super) struct Source {
     gone: bool,
 }
 
-fn call_context(bound: &Bound, now: Now, timeout: Duration) -> CallContext {
+impl Source {
+    /// The node that is monitored.
+    pub(super) fn node_id(&self) -> &NodeId {
+        &self.wanted.node_id
+    }
+}
+
+pub(super) fn call_context(bound: &Bound, now: Now, timeout: Duration) -> CallContext {
     CallContext {
         caller: Arc::clone(&bound.caller),
         deadline: now.mono.saturating_add(timeout),
@@ -61,17 +68,21 @@ pub(super) fn resolve(
     let wanted = &item.item_to_monitor;
     let attribute = AttributeId(wanted.attribute_id);
     let read = find(snapshot, bound, wanted, now)?;
+    let is_notifier = attribute == AttributeId::EVENT_NOTIFIER;
+    if is_notifier {
+        snapshot.check_notifier(&call_context(bound, now, Duration::ZERO), &wanted.node_id)?;
+    }
     let is_number = snapshot.is_numeric(&wanted.node_id);
     let traits = ItemTraits {
         is_value: attribute == AttributeId::VALUE,
-        is_notifier: false,
+        is_notifier,
         is_number,
         is_boolean: !is_number && snapshot.is_boolean(&wanted.node_id),
         minimum_sampling_interval: snapshot.minimum_sampling(&wanted.node_id, attribute),
         eu_range: snapshot.eu_range(&wanted.node_id).map(|range| (range.low, range.high)),
     };
     let seen = read.version();
-    let initial = read.read(now);
+    let initial = if is_notifier { None } else { read.read(now) };
     Ok(ResolvedItem {
         source: Source {
             wanted: wanted.clone(),

@@ -4,15 +4,16 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_session::{PublishReply, PublishTicket, SubscriptionRegistry, Subscriptions};
+use backplane_session::{EventTypes, PublishReply, PublishTicket, SubscriptionRegistry, Subscriptions};
 use backplane_types::service::RequestKind;
 use backplane_types::{Encoder, Now, StatusCode};
 
 use super::owner::{AbandonedPlace, Owner};
 use super::serve::{Scene, serve};
 use super::source::{Source, SpaceSampler, follow_structure};
-use super::{Command, Door, ReplyTo, Work, methods};
+use super::{Command, Door, Happened, ReplyTo, Work, methods};
 use crate::admission::Held;
+use crate::events::SpaceTypes;
 use crate::link::Bound;
 use crate::respond::Context;
 use crate::shared::Shared;
@@ -31,6 +32,8 @@ pub(super) struct Entry {
     pub(super) places: HashMap<u32, AbandonedPlace>,
     /// Its place in the timers.
     deadline: Option<Duration>,
+    /// Its event items.
+    event_items: usize,
     /// The session is over; the entry goes when its last subscription does.
     closed: bool,
 }
@@ -41,6 +44,9 @@ pub(super) struct Shard {
     pub(super) limits: Arc<backplane_session::Limits>,
     pub(super) registry: Arc<SubscriptionRegistry>,
     pub(super) sessions: HashMap<u32, Entry>,
+    /// Sessions with event items.
+    listeners: BTreeSet<u32>,
+    event_types: Arc<dyn EventTypes>,
     timers: BTreeSet<(Duration, u32)>,
     /// Publish requests that wait, by ticket, with what they hold meanwhile.
     tickets: HashMap<u64, (ReplyTo, Option<Held>)>,
@@ -60,6 +66,8 @@ pub(crate) async fn run(shared: Arc<Shared>, door: Door) {
         registry,
         door,
         sessions: HashMap::new(),
+        listeners: BTreeSet::new(),
+        event_types: Arc::new(SpaceTypes(Arc::clone(&shared.space))),
         timers: BTreeSet::new(),
         tickets: HashMap::new(),
         next_ticket: 0,
@@ -158,6 +166,7 @@ impl Shard {
                 let _ = done.send(answer);
                 self.settle(now, session);
             }
+            Command::Happened(event) => self.deliver(now, &event),
             Command::Samples { session, samples } => {
                 if let Some(entry) = self.sessions.get_mut(&session) {
                     entry.subscriptions.handle_samples(now, samples);
@@ -198,7 +207,10 @@ impl Shard {
             context,
             ticket: PublishTicket(ticket),
         };
-        match serve(&mut scene, work) {
+        let served = serve(&mut scene, work);
+        // Before the answer: from then on the client counts on its events.
+        self.count_event_items(session);
+        match served {
             Ok(Some(message)) => reply.send(message, None),
             Ok(None) => {}
             Err(status) => reply.send(context.fault_message(status), None),
@@ -209,12 +221,15 @@ impl Shard {
     /// The entry of a session, made when there is none.
     pub(super) fn entry(&mut self, bound: &Bound) -> &mut Entry {
         let session = bound.session.handle.number();
-        let (limits, registry) = (&self.limits, &self.registry);
+        let (limits, registry, types) = (&self.limits, &self.registry, &self.event_types);
         let entry = self.sessions.entry(session).or_insert_with(|| Entry {
-            subscriptions: Subscriptions::new(Arc::clone(limits), Arc::clone(registry)).owned_by(session),
+            subscriptions: Subscriptions::new(Arc::clone(limits), Arc::clone(registry))
+                .owned_by(session)
+                .with_event_types(Arc::clone(types)),
             bound: bound.clone(),
             places: HashMap::new(),
             deadline: None,
+            event_items: 0,
             closed: false,
         });
         if entry.bound.session.snapshot.generation != bound.session.snapshot.generation {
@@ -274,6 +289,44 @@ impl Shard {
         }
     }
 
+    /// Hands an event to the sessions that listen and may see it.
+    fn deliver(&mut self, now: Now, happened: &Happened) {
+        let lost = self.door.lane.leave();
+        let snapshot = self.shared.space.snapshot();
+        let listeners: Vec<u32> = self.listeners.iter().copied().collect();
+        for session in listeners {
+            let Some(entry) = self.sessions.get_mut(&session) else {
+                continue;
+            };
+            let (subscriptions, bound) = (&mut entry.subscriptions, &entry.bound);
+            if let Some(lost) = lost.as_ref().filter(|lost| lost.is_for(bound, &snapshot, now)) {
+                subscriptions.events_lost(now, &lost.event, |source| lost.reaches(source));
+            }
+            if happened.is_for(bound, &snapshot, now) {
+                subscriptions.handle_event(now, &happened.event, |source| happened.reaches(source));
+            }
+            self.settle(now, session);
+        }
+    }
+
+    /// Tells the lane how many event items a session has now.
+    fn count_event_items(&mut self, session: u32) {
+        let Some(entry) = self.sessions.get_mut(&session) else {
+            return;
+        };
+        let after = entry.subscriptions.event_items();
+        let before = std::mem::replace(&mut entry.event_items, after);
+        if before == after {
+            return;
+        }
+        self.door.lane.count(before, after);
+        if after > 0 {
+            self.listeners.insert(session);
+        } else {
+            self.listeners.remove(&session);
+        }
+    }
+
     fn run_timers(&mut self, now: Now) {
         while let Some((deadline, session)) = self.timers.first().copied() {
             if deadline > now.mono {
@@ -296,6 +349,7 @@ impl Shard {
 
     /// After anything that a session's subscriptions did: sends their answers, sets their timer, and drops what is over.
     pub(super) fn settle(&mut self, now: Now, session: u32) {
+        self.count_event_items(session);
         let Some(entry) = self.sessions.get_mut(&session) else {
             return;
         };

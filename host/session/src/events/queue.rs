@@ -68,6 +68,15 @@ impl EventQueue {
         Queued::Lost
     }
 
+    /// Notes that events were lost before they came here, `lost` being the first of them.
+    pub(crate) fn lose(&mut self, lost: &Event, now: Now) {
+        if self.discard_oldest {
+            self.report_first(lost, now);
+        } else {
+            self.report_last(lost, now);
+        }
+    }
+
     /// Takes the oldest event.
     pub(crate) fn pop(&mut self) -> Option<Arc<Event>> {
         let entry = self.entries.pop_front()?;

@@ -21,6 +21,14 @@ impl<S> Subscriptions<S> {
         taken
     }
 
+    /// Events were lost on their way here, `lost` being the first of them. Each event item that it `reaches` says so with an event of
+    /// EventQueueOverflowEventType, as if its own queue had lost them.
+    pub fn events_lost(&mut self, now: Now, lost: &Event, mut reaches: impl FnMut(&S) -> bool) {
+        for subscription in &mut self.list {
+            subscription.items.notify_lost(lost, now, &mut reaches);
+        }
+    }
+
     /// Number of event items: without any there is no need to hand events over.
     #[must_use]
     pub fn event_items(&self) -> usize {

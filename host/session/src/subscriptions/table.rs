@@ -285,6 +285,25 @@ impl<S> ItemTable<S> {
         taken
     }
 
+    /// Puts into the queue of each event item that it `reaches` that events were lost on their way.
+    pub(crate) fn notify_lost(&mut self, lost: &Event, now: Now, mut reaches: impl FnMut(&S) -> bool) {
+        for place in 0..self.notified.len() {
+            let Some(slot) = self.notified.get(place).copied() else {
+                break;
+            };
+            let wanted = |item: &mut Item<S>| {
+                !item.gone && item.mode != MonitoringMode::DISABLED && reaches(&item.source)
+            };
+            if self.item(slot).is_some_and(wanted) {
+                self.recount(slot, |item| {
+                    if let Some(feed) = item.events_mut() {
+                        feed.queue.lose(lost, now);
+                    }
+                });
+            }
+        }
+    }
+
     /// Number of event items.
     pub(crate) fn event_items(&self) -> usize {
         self.notified.len()

@@ -107,6 +107,11 @@ impl Type {
         Self::new(id, name, ids::BASE_OBJECT_TYPE, Kind::Object)
     }
 
+    /// An event type under BaseEventType. Its fields are the properties that are declared under it.
+    pub fn event(id: impl Into<NodeId>, name: &str) -> Self {
+        Self::new(id, name, ids::BASE_EVENT_TYPE, Kind::Object)
+    }
+
     /// A variable type under BaseDataVariableType.
     pub fn variable(id: impl Into<NodeId>, name: &str, data_type: impl Into<NodeId>) -> Self {
         Self::new(id, name, ids::BASE_DATA_VARIABLE_TYPE, Kind::Variable(data_type.into()))
