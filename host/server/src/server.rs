@@ -339,7 +339,7 @@ fn shared(
         endpoints: ArcSwap::from_pointee(endpoints),
         space,
         shards,
-        events: Events::new(event_prefix),
+        events: Events::new(event_prefix, config.auditing, &config.application_uri),
         points: Mutex::default(),
         stopping: watch::Sender::new(false),
         sessions_changed: Notify::new(),

@@ -39,6 +39,7 @@ pub(crate) fn attach(
         application_uri: config.application_uri.clone(),
         profiles: PROFILES.map(str::to_owned).to_vec(),
         locales: vec!["en".to_owned()],
+        auditing: config.auditing,
     };
     let limits = &config.limits;
     let filter = FilterLimits::default();

@@ -124,6 +124,7 @@ pub(crate) fn space() -> Result<AddressSpace, String> {
         application_uri: "urn:backplane:instructions".to_owned(),
         profiles: Vec::new(),
         locales: vec!["en".to_owned()],
+        auditing: false,
     };
     let status = Arc::new(ServerStatus::new(now().utc, BuildInfo::default()));
     ns0::attach(&space, &info, &capabilities(), &status, Arc::new(NoMethods)).map_err(|error| error.to_string())?;

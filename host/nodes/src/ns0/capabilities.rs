@@ -18,6 +18,8 @@ pub struct ServerInfo {
     pub profiles: Vec<String>,
     /// LocaleIdArray.
     pub locales: Vec<String>,
+    /// Whether the server makes audit events.
+    pub auditing: bool,
 }
 
 /// ServerCapabilities that other parts of the server enforce; those of this crate come from its own `Limits`. 0: no limit, or not supported.
@@ -109,7 +111,7 @@ pub(super) fn values(
                 &TimeZoneDataType::default(),
             ))),
         ),
-        (id::SERVER_AUDITING, Given::Static(Variant::Boolean(false))),
+        (id::SERVER_AUDITING, Given::Static(Variant::Boolean(info.auditing))),
         (
             id::SERVER_SERVER_REDUNDANCY_REDUNDANCY_SUPPORT,
             Given::Static(Variant::from(RedundancySupport::NONE)),

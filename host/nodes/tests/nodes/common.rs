@@ -154,6 +154,7 @@ pub fn bare(limits: Limits) -> AddressSpace {
         application_uri: "urn:test:server".to_owned(),
         profiles: vec!["http://opcfoundation.org/UA-Profile/Server/StandardUA2017".to_owned()],
         locales: vec!["en".to_owned()],
+        auditing: false,
     };
     ns0::attach(&space, &info, &capabilities(), &status(), Arc::new(NoMethods)).unwrap();
     space

@@ -111,6 +111,7 @@ fn the_servers_methods_reach_the_host() {
         application_uri: "urn:server".to_owned(),
         profiles: Vec::new(),
         locales: Vec::new(),
+        auditing: false,
     };
     let shared = Arc::clone(&methods) as Arc<dyn HostMethods>;
     ns0::attach(

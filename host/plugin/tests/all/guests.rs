@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use backplane_nodes::ns0::{self, Capabilities, NoMethods, ServerInfo, ServerStatus};
 use backplane_nodes::{CallContext, Caller, NodeManager, ValueCell, WriteOperation};
-use backplane_plugin::{PluginOptions, PluginState};
+use backplane_plugin::{EventSink, PluginOptions, PluginState};
 use backplane_types::{BuildInfo, DataValue, NodeId, StatusCode, Variant};
 
 use crate::support::{Bench, quick};
@@ -109,6 +109,7 @@ fn bench(options: PluginOptions) -> Bench {
         application_uri: "urn:test".to_owned(),
         profiles: Vec::new(),
         locales: Vec::new(),
+        auditing: false,
     };
     ns0::attach(&bench.space, &info, &NOTHING, &status, Arc::new(NoMethods)).unwrap();
     bench
@@ -117,6 +118,26 @@ fn bench(options: PluginOptions) -> Bench {
 impl Plant {
     pub(crate) async fn new(name: &'static str, options: PluginOptions) -> Self {
         Self::on(bench(options), name).await
+    }
+
+    /// With somebody who takes events.
+    pub(crate) async fn listening(name: &'static str, options: PluginOptions, sink: Arc<dyn EventSink>) -> Self {
+        Self::on(Self::bench_listening(options, sink), name).await
+    }
+
+    pub(crate) fn bench_listening(options: PluginOptions, sink: Arc<dyn EventSink>) -> Bench {
+        let bench = bench(options);
+        assert!(bench.host.set_events(sink));
+        bench
+    }
+
+    /// The tag of a method.
+    pub(crate) fn tag_of(&self, node: &str) -> u32 {
+        let snapshot = self.bench.space.snapshot();
+        let owner = snapshot.owner(&self.id(node)).unwrap();
+        let model = snapshot.model(owner).unwrap();
+        let id = self.id(node);
+        (1..1_000).find(|tag| model.node_of_tag(*tag) == Some(&id)).unwrap()
     }
 
     async fn on(bench: Bench, name: &'static str) -> Self {
@@ -130,7 +151,7 @@ impl Plant {
         Self { bench, name, namespace }
     }
 
-    fn id(&self, node: &str) -> NodeId {
+    pub(crate) fn id(&self, node: &str) -> NodeId {
         NodeId::string(self.namespace, node)
     }
 
@@ -198,7 +219,7 @@ impl Plant {
     }
 
     /// Waits until a value is what `wanted` says; the plugin publishes it by a timer.
-    async fn until(&self, node: &str, wanted: impl Fn(&Variant) -> bool) {
+    pub(crate) async fn until(&self, node: &str, wanted: impl Fn(&Variant) -> bool) {
         let cell = self.cell(node);
         tokio::time::timeout(Duration::from_secs(60), async {
             while !wanted(&cell.read().value) {

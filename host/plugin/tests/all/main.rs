@@ -4,6 +4,7 @@
 
 mod classify;
 mod components;
+mod events;
 mod files;
 mod guests;
 mod merging;

@@ -30,6 +30,7 @@ fn describe(config: &Config) -> String {
         format!("security.allow-none = {}", config.allow_none),
         format!("security.allow-sign = {}", config.allow_sign),
         format!("security.auto-trust = {}", config.auto_trust),
+        format!("security.auditing = {}", config.auditing),
         format!("users.anonymous = {}", config.anonymous),
         format!(
             "users = {}",

@@ -93,6 +93,8 @@ pub struct Config {
     pub allow_sign: bool,
     /// Trust every client certificate: for demonstrations and tests.
     pub auto_trust: bool,
+    /// Make audit events.
+    pub auditing: bool,
     /// Accept anonymous users.
     pub anonymous: bool,
     /// Users with passwords.
@@ -131,6 +133,7 @@ impl Config {
             ],
             allow_sign: true,
             auto_trust: false,
+            auditing: false,
             anonymous: false,
             users: Vec::new(),
             plugins: None,
@@ -260,6 +263,7 @@ impl Config {
         self.allow_none = security.switch("allow-none", self.allow_none);
         self.allow_sign = security.switch("allow-sign", self.allow_sign);
         self.auto_trust = security.switch("auto-trust", self.auto_trust);
+        self.auditing = security.switch("auditing", self.auditing);
         if let Some(names) = security.texts("policies") {
             self.policies.clear();
             for name in names {

@@ -42,6 +42,10 @@ impl Connection {
         };
         if let Some(error) = outcome.error() {
             tracing::warn!(peer = %self.peer, status = %error.reason, reason = error.context, "secure channel refused");
+            if self.shared.audits() {
+                self.shared
+                    .audit_channel(self.channel.evidence().map(AsRef::as_ref), error.reason);
+            }
         }
         let opened = self.channel.handle_opened(self.now, outcome, self.outbox.buffer());
         self.outbox.message_done();
@@ -54,6 +58,9 @@ impl Connection {
             return Ok(());
         };
         tracing::debug!(peer = %self.peer, channel = evidence.channel_id, policy = evidence.policy.name(), mode = ?evidence.mode, moved = moved.is_some(), "secure channel open");
+        if self.shared.audits() {
+            self.shared.audit_channel(Some(&evidence), StatusCode::GOOD);
+        }
         self.shared.channels.connected(&evidence, self.place.leave());
         if let Some(moved) = moved {
             return self.moved(*moved).await;

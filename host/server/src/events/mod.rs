@@ -3,6 +3,7 @@
 //! Owns EventIds and the making of an event from its type, source and fields. Who listens is the shards' business, which types there are the
 //! address space's.
 
+mod audit;
 mod host;
 mod types;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use backplane_session::{EventBuilder, EventIds};
 use backplane_types::{ByteString, NodeId};
 
+pub(crate) use audit::{Actor, SessionAction};
 pub(crate) use host::{PluginEvents, watch_structure};
 pub(crate) use types::SpaceTypes;
 
@@ -21,13 +23,17 @@ use crate::shared::Shared;
 #[derive(Debug)]
 pub(crate) struct Events {
     ids: EventIds,
+    auditing: bool,
+    server_uri: Arc<str>,
 }
 
 impl Events {
-    /// `prefix` is random: EventIds start with it.
-    pub(crate) fn new(prefix: [u8; 8]) -> Self {
+    /// `prefix` is random: EventIds start with it. Audit events name the server by its ApplicationUri.
+    pub(crate) fn new(prefix: [u8; 8], auditing: bool, server_uri: &str) -> Self {
         Self {
             ids: EventIds::new(prefix),
+            auditing,
+            server_uri: server_uri.into(),
         }
     }
 }

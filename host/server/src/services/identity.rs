@@ -28,6 +28,16 @@ pub(super) enum Token {
     UserName(Box<UserNameIdentityToken>),
 }
 
+impl Token {
+    /// The name of the user, as it is claimed.
+    pub(super) fn name(&self) -> UaString {
+        match self {
+            Self::Anonymous => UaString::NULL,
+            Self::UserName(token) => token.user_name.clone(),
+        }
+    }
+}
+
 /// Reads the token of an ActivateSession request; none at all is the anonymous one (Part 4 5.7.3.2).
 ///
 /// # Errors

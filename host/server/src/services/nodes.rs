@@ -14,6 +14,7 @@ use backplane_types::{Encoder, StatusCode};
 
 use super::waiting::{self, Batch, Deadline};
 use super::{Progress, Request};
+use crate::events::Actor;
 use crate::link::{Bound, Link};
 use crate::shared::Shared;
 
@@ -44,6 +45,7 @@ pub(super) fn serve(
         return Ok(Progress::HandedOver);
     }
     request.context.begin(request.kind, out);
+    let answer_at = out.len();
     let cx = ServiceContext {
         call: &call,
         now,
@@ -82,7 +84,14 @@ pub(super) fn serve(
         _ => return Err(StatusCode::BAD_SERVICE_UNSUPPORTED),
     };
     match (progress, encoder.error()) {
-        (NodeProgress::Done, None) => Ok(Progress::Done),
+        (NodeProgress::Done, None) => {
+            if matches!(request.kind, Kind::Write | Kind::Call) && shared.audits() {
+                let actor = Actor::of(&bound.caller, request.peek.header.audit_entry_id.0);
+                let answer = out.get(answer_at..);
+                shared.audit_operations(request.kind, &actor, body, answer, StatusCode::BAD_INTERNAL_ERROR);
+            }
+            Ok(Progress::Done)
+        }
         (NodeProgress::Done, Some(status)) => Err(status),
         (NodeProgress::MustWait, _) => {
             let snapshot = Guard::into_inner(snapshot);

@@ -11,12 +11,14 @@ use backplane_crypto::{Certificate, SecurityPolicy, SystemRandom};
 use backplane_session::{ActivationCheck, CreatedSession, SessionParameters, ValidatedSession, VerifiedUser};
 use backplane_types::{
     ActivateSessionRequest, ActivateSessionResponse, ByteString, CancelRequest, CloseSessionRequest,
-    CloseSessionResponse, CreateSessionRequest, CreateSessionResponse, SignatureData, StatusCode,
+    CloseSessionResponse, CreateSessionRequest, CreateSessionResponse, NodeId, SignatureData, StatusCode, UaString,
 };
+use tokio::sync::Semaphore;
 
 use super::establish::Turn;
 use super::{Progress, Request, identity};
 use crate::admission::Charge;
+use crate::events::{Actor, SessionAction};
 use crate::link::{Activated, Link};
 use crate::respond::{self, Context};
 use crate::shared::Shared;
@@ -63,8 +65,19 @@ pub(super) fn create(
     turn.run(None, async move {
         let signer = Arc::clone(&shared);
         let nonce = asked.client_nonce.clone();
+        let channel = Arc::clone(&evidence);
         let signing = tokio::task::spawn_blocking(move || sign(&signer, &evidence, &nonce));
-        match signing.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR)) {
+        let signed = signing.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR));
+        if shared.audits() {
+            let status = signed.as_ref().err().copied().unwrap_or(StatusCode::GOOD);
+            let actor = Actor {
+                user: "System/CreateSession".into(),
+                entry: asked.request_header.audit_entry_id.clone(),
+            };
+            let session = created.session.session_id();
+            shared.audit_session(SessionAction::Create, &channel, session, &actor, status);
+        }
+        match signed {
             Ok(signature) => Ok((created_message(&shared, context, &asked, &created, signature), None)),
             Err(status) => Err(status),
         }
@@ -161,35 +174,81 @@ pub(super) fn activate(
     let logins = Arc::clone(&link.logins);
     let guard = check.session.enter(now);
     turn.run(Some(guard), async move {
-        let turn = identity::turn(&shared, logins, address, &token).await?;
-        let job = {
-            let (shared, evidence) = (Arc::clone(&shared), Arc::clone(&evidence));
-            let check = check.clone();
-            let signature = asked.client_signature.clone();
-            tokio::task::spawn_blocking(move || {
-                // It ends with the check, not with the connection: a client that leaves must not make room for the next.
-                let _turn = turn;
-                verify_client(&shared, evidence.policy, &check, &signature)?;
-                identity::verify(&shared, &evidence, address, &token, &check.server_nonce)
-            })
+        let audited = Audited {
+            shared: Arc::clone(&shared),
+            evidence: Arc::clone(&evidence),
+            session: check.session.session_id().clone(),
+            entry: asked.request_header.audit_entry_id.clone(),
+            name: token.name(),
         };
-        let (identity, roles) = job.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR))?;
-        let user = VerifiedUser {
-            identity,
-            roles,
-            locales: asked.locale_ids.clone(),
-        };
-        let (session, server_nonce) = complete(&shared, check, user)?;
-        let charge = charge(&shared, address, &evidence, &session).await?;
-        let response = ActivateSessionResponse {
-            response_header: context.header(),
-            server_nonce,
-            ..ActivateSessionResponse::default()
-        };
-        let mut message = Vec::new();
-        respond::structure(&response, &mut message);
-        Ok((message, Some(Activated { session, charge })))
+        let activated = activated(shared, (evidence, logins, address), asked, check, token, context).await;
+        audited.tell(activated.as_ref().err().copied());
+        activated
     })
+}
+
+/// An activation, for its audit event.
+struct Audited {
+    shared: Arc<Shared>,
+    evidence: Arc<ChannelEvidence>,
+    session: NodeId,
+    entry: UaString,
+    /// The user who wants the session; none is anonymous.
+    name: UaString,
+}
+
+impl Audited {
+    fn tell(&self, failed: Option<StatusCode>) {
+        if self.shared.audits() {
+            let actor = Actor {
+                user: self.name.clone(),
+                entry: self.entry.clone(),
+            };
+            let status = failed.unwrap_or(StatusCode::GOOD);
+            let action = SessionAction::Activate;
+            self.shared
+                .audit_session(action, &self.evidence, &self.session, &actor, status);
+        }
+    }
+}
+
+/// The slow part of ActivateSession: its response, and the session it activated.
+async fn activated(
+    shared: Arc<Shared>,
+    (evidence, logins, address): (Arc<ChannelEvidence>, Arc<Semaphore>, IpAddr),
+    asked: ActivateSessionRequest,
+    check: ActivationCheck,
+    token: identity::Token,
+    context: Context,
+) -> Result<(Vec<u8>, Option<Activated>), StatusCode> {
+    let turn = identity::turn(&shared, logins, address, &token).await?;
+    let job = {
+        let (shared, evidence) = (Arc::clone(&shared), Arc::clone(&evidence));
+        let check = check.clone();
+        let signature = asked.client_signature.clone();
+        tokio::task::spawn_blocking(move || {
+            // It ends with the check, not with the connection: a client that leaves must not make room for the next.
+            let _turn = turn;
+            verify_client(&shared, evidence.policy, &check, &signature)?;
+            identity::verify(&shared, &evidence, address, &token, &check.server_nonce)
+        })
+    };
+    let (identity, roles) = job.await.unwrap_or(Err(StatusCode::BAD_INTERNAL_ERROR))?;
+    let user = VerifiedUser {
+        identity,
+        roles,
+        locales: asked.locale_ids.clone(),
+    };
+    let (session, server_nonce) = complete(&shared, check, user)?;
+    let charge = charge(&shared, address, &evidence, &session).await?;
+    let response = ActivateSessionResponse {
+        response_header: context.header(),
+        server_nonce,
+        ..ActivateSessionResponse::default()
+    };
+    let mut message = Vec::new();
+    respond::structure(&response, &mut message);
+    Ok((message, Some(Activated { session, charge })))
 }
 
 /// Whom an activated session is charged to. One that nobody can be charged for is closed: it never runs unaccounted.
@@ -285,6 +344,13 @@ pub(super) fn close(
         .close(token, link.channel.id, asked.delete_subscriptions);
     shared.session_table_changed();
     closed?;
+    if shared.audits()
+        && let Some(bound) = link.bound()
+    {
+        let actor = Actor::of(&bound.caller, request.peek.header.audit_entry_id.0);
+        let session = bound.session.handle.session_id();
+        shared.audit_session(SessionAction::Close, &link.evidence, session, &actor, StatusCode::GOOD);
+    }
     respond::structure(
         &CloseSessionResponse {
             response_header: request.context.header(),

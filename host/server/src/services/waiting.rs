@@ -17,6 +17,7 @@ use backplane_types::{DecodeLimits, Encoder, Now, StatusCode};
 use super::Request;
 use crate::admission::{Held, Job, Place, Reply, Standing, Stop, refuse_all};
 use crate::clock::Clock;
+use crate::events::Actor;
 use crate::link::{Answer, Bound, Link, Outbound, OutboundSender};
 use crate::respond::Context;
 use crate::shared::Shared;
@@ -382,6 +383,8 @@ pub(crate) struct Service {
     /// The session does not time out meanwhile.
     guard: RequestGuard,
     registration: Registration<Reply>,
+    /// Where it is told when it has run, and who asked.
+    audit: Option<(Arc<Shared>, Actor)>,
 }
 
 /// Hands a Write or a Call to the queue.
@@ -418,6 +421,10 @@ pub(super) fn service(
         body: request.peek.body.to_vec(),
         guard: bound.session.handle.enter(deadline.now),
         registration,
+        audit: shared.audits().then(|| {
+            let entry = request.peek.header.audit_entry_id.0;
+            (Arc::clone(shared), Actor::of(&bound.caller, entry))
+        }),
     };
     admit(shared, link, bound, stop, queued, Work::Service(Box::new(work)));
     Ok(())
@@ -427,12 +434,19 @@ impl Service {
     async fn run(self: Box<Self>) {
         let mut message = Vec::new();
         self.context.begin(self.kind, &mut message);
+        let answer_at = message.len();
         // The managers keep the deadline; this one is for a manager that does not.
         let slack = Duration::from_millis(100);
         let result = tokio::time::timeout(self.timeout.saturating_add(slack), self.ask(&mut message)).await;
+        let result = result.unwrap_or(Err(StatusCode::BAD_TIMEOUT));
+        if let Some((shared, actor)) = &self.audit {
+            let status = result.err().unwrap_or(StatusCode::BAD_INTERNAL_ERROR);
+            let answer = result.is_ok().then(|| message.get(answer_at..)).flatten();
+            shared.audit_operations(self.kind, actor, &self.body, answer, status);
+        }
         drop(self.guard);
         if let Some(reply) = self.registration.complete() {
-            match result.unwrap_or(Err(StatusCode::BAD_TIMEOUT)) {
+            match result {
                 Ok(()) => reply.send(message, None),
                 Err(status) => reply.fault(status),
             }

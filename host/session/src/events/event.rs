@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use backplane_types::{ByteString, DateTime, LocalizedText, NodeId, Now, QualifiedName, UaString, Variant, ids};
+use backplane_types::{
+    ByteString, DateTime, ExtensionObject, LocalizedText, NodeId, Now, QualifiedName, TimeZoneDataType, UaString,
+    Variant, ids,
+};
 
 /// Severity of the least and the most urgent event.
 const SEVERITY: std::ops::RangeInclusive<u16> = 1..=1000;
@@ -172,6 +175,13 @@ impl EventBuilder {
             ("Message", self.message.into()),
             ("Severity", self.severity.into()),
         ];
+        let mut fields = self.fields;
+        let local_time = [QualifiedName::from("LocalTime")];
+        if !fields.iter().any(|(name, _)| **name == local_time) {
+            // Everything in the server is UTC.
+            let utc = ExtensionObject::from_structure(&TimeZoneDataType::default());
+            fields.push((local_time.into(), utc.into()));
+        }
         let own = own
             .into_iter()
             .map(|(name, value)| ([QualifiedName::from(name)].into(), value));
@@ -180,7 +190,7 @@ impl EventBuilder {
             types: self.types,
             source: self.source,
             id,
-            fields: own.chain(self.fields).collect(),
+            fields: own.chain(fields).collect(),
         })
     }
 }

@@ -291,9 +291,8 @@ impl<S> ItemTable<S> {
             let Some(slot) = self.notified.get(place).copied() else {
                 break;
             };
-            let wanted = |item: &mut Item<S>| {
-                !item.gone && item.mode != MonitoringMode::DISABLED && reaches(&item.source)
-            };
+            let wanted =
+                |item: &mut Item<S>| !item.gone && item.mode != MonitoringMode::DISABLED && reaches(&item.source);
             if self.item(slot).is_some_and(wanted) {
                 self.recount(slot, |item| {
                     if let Some(feed) = item.events_mut() {

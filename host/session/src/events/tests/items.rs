@@ -310,9 +310,19 @@ fn events_lost_on_their_way_are_reported_by_every_item_that_they_would_have_reac
     session.create(100, parameters(select())).unwrap();
     session.create(200, parameters(select())).unwrap();
     let lost = event(1);
-    session.subscriptions.events_lost(session.now, &lost, |source| *source == 100);
-    session.subscriptions.events_lost(session.now, &lost, |source| *source == 100);
-    assert_eq!(session.levels(), [NodeId::standard(3035).into()], "once until it was reported");
-    session.subscriptions.events_lost(session.now, &lost, |source| *source == 100);
+    session
+        .subscriptions
+        .events_lost(session.now, &lost, |source| *source == 100);
+    session
+        .subscriptions
+        .events_lost(session.now, &lost, |source| *source == 100);
+    assert_eq!(
+        session.levels(),
+        [NodeId::standard(3035).into()],
+        "once until it was reported"
+    );
+    session
+        .subscriptions
+        .events_lost(session.now, &lost, |source| *source == 100);
     assert_eq!(session.levels().len(), 1);
 }
