@@ -5,6 +5,7 @@
 
 mod bodies;
 mod classify;
+mod events;
 mod fairness;
 mod handshake;
 mod isolation;
