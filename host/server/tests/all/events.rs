@@ -5,10 +5,10 @@ use std::time::Duration;
 use backplane_client::{Client, Identity, SessionOptions};
 use backplane_types::{
     AttributeId, CallMethodRequest, CallRequest, ContentFilter, ContentFilterElement, CreateMonitoredItemsRequest,
-    CreateSubscriptionRequest, DecodeLimits, EventFieldList, EventFilter, EventFilterResult, EventNotificationList,
-    ExtensionObject, FilterOperator, LiteralOperand, MonitoredItemCreateRequest, MonitoredItemCreateResult,
-    MonitoringMode, MonitoringParameters, NodeId, PublishRequest, QualifiedName, ReadRequest, ReadValueId,
-    SimpleAttributeOperand, StatusCode, TimestampsToReturn, Variant, WriteRequest, WriteValue, ids,
+    CreateSubscriptionRequest, EventFieldList, EventFilter, EventFilterResult, EventNotificationList, ExtensionObject,
+    FilterOperator, LiteralOperand, MonitoredItemCreateRequest, MonitoredItemCreateResult, MonitoringMode,
+    MonitoringParameters, NodeId, PublishRequest, QualifiedName, ReadRequest, ReadValueId, SimpleAttributeOperand,
+    StatusCode, TimestampsToReturn, Variant, WriteRequest, WriteValue, ids,
 };
 
 use crate::support::{Server, connect_secured, guest, identity, open, run, with_guests};
