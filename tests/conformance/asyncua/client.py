@@ -419,6 +419,41 @@ async def renewal(setup, security):
         check(count > 500, f"only {count} reads")
 
 
+class Happenings:
+    def __init__(self):
+        self.events = asyncio.Queue()
+
+    def event_notification(self, event):
+        self.events.put_nowait(event)
+
+
+async def events(client, ns):
+    """Events of the boiler, at the boiler and at the server, with a where clause of the type and with one of a field."""
+    boiler = client.get_node(f"ns={ns};s=Boiler")
+    failure = ua.NodeId(ua.ObjectIds.DeviceFailureEventType)
+    at_boiler, at_server, urgent = Happenings(), Happenings(), Happenings()
+    subscriptions = [await client.create_subscription(50, handler) for handler in (at_boiler, at_server, urgent)]
+    await subscriptions[0].subscribe_events(boiler, failure)
+    await subscriptions[1].subscribe_events(client.nodes.server, failure)
+    select = [ua.SimpleAttributeOperand(TypeDefinitionId=ua.NodeId(ua.ObjectIds.BaseEventType), BrowsePath=[ua.QualifiedName(name)], AttributeId=ua.AttributeIds.Value) for name in ("EventType", "Severity")]
+    literal = ua.LiteralOperand(Value=ua.Variant(900, ua.VariantType.UInt16))
+    element = ua.ContentFilterElement(FilterOperator=ua.FilterOperator.GreaterThanOrEqual, FilterOperands=[select[1], literal])
+    nothing = ua.EventFilter(SelectClauses=select, WhereClause=ua.ContentFilter(Elements=[element]))
+    await subscriptions[2].subscribe_events(client.nodes.server, evfilter=nothing)
+    await boiler.call_method(ua.NodeId("Boiler.InjectFault", ns), ua.Variant(1, ua.VariantType.Int32), ua.Variant(0.1, ua.VariantType.Double))
+    for handler in (at_boiler, at_server):
+        event = await asyncio.wait_for(handler.events.get(), 10)
+        equal(event.EventType, failure, "EventType")
+        equal(event.SourceNode, boiler.nodeid, "SourceNode")
+        equal(event.SourceName, "Boiler", "SourceName")
+        equal(event.Severity, 500, "Severity")
+        equal(len(event.EventId), 16, "bytes of EventId")
+        check("Stuck" in event.Message.Text, event.Message.Text)
+    check(urgent.events.empty(), "an event that is not urgent enough")
+    for subscription in subscriptions:
+        await subscription.delete()
+
+
 async def services(setup):
     cases = Cases()
     await setup.make_certificate()
@@ -436,6 +471,7 @@ async def services(setup):
             await cases.run(f"index ranges {name}", index_ranges(client, ns))
             await cases.run(f"structures {name}", structures(client, ns))
             await cases.run(f"aggregates {name}", aggregates(client, ns))
+            await cases.run(f"events {name}", events(client, ns))
     for security in SECURITIES:
         for user in (None, ("user1", "password1")):
             name = f"session {name_of(security)} {'user' if user else 'anonymous'}"

@@ -258,6 +258,35 @@ async function aggregates(session, ns) {
     }
 }
 
+// Events of the boiler, at the boiler and at the server, with a where clause of the type.
+async function events(session, ns) {
+    const subscription = opcua.ClientSubscription.create(session, {
+        requestedPublishingInterval: 50, requestedLifetimeCount: 1000, requestedMaxKeepAliveCount: 20, maxNotificationsPerPublish: 0, publishingEnabled: true, priority: 1,
+    });
+    try {
+        const fields = ["EventType", "SourceNode", "SourceName", "Severity"];
+        const filter = opcua.constructEventFilter(fields, opcua.ofType("DeviceFailureEventType"));
+        const happened = [`ns=${ns};s=Boiler`, "i=2253"].map((nodeId) => {
+            const item = opcua.ClientMonitoredItem.create(subscription, { nodeId, attributeId: AttributeIds.EventNotifier }, { filter, queueSize: 10, discardOldest: true }, TimestampsToReturn.Neither);
+            const event = new Promise((resolve, reject) => {
+                item.on("err", (text) => reject(new Error(text)));
+                item.on("changed", resolve);
+            });
+            return { event, ready: new Promise((resolve) => item.on("initialized", resolve)) };
+        });
+        await Promise.all(happened.map((item) => item.ready));
+        const inputArguments = [{ dataType: DataType.Int32, value: 1 }, { dataType: DataType.Double, value: 0.1 }];
+        const called = await session.call({ objectId: `ns=${ns};s=Boiler`, methodId: `ns=${ns};s=Boiler.InjectFault`, inputArguments });
+        equal(called.statusCode.name, "Good", "InjectFault");
+        for (const { event } of happened) {
+            const [type, source, name, severity] = (await event).map((field) => field.value);
+            equal([type.toString(), source.toString(), name, severity], ["ns=0;i=2131", `ns=${ns};s=Boiler`, "Boiler", 500], "the event");
+        }
+    } finally {
+        await subscription.terminate();
+    }
+}
+
 async function serverObject(session) {
     const state = await session.read({ nodeId: "i=2259", attributeId: AttributeIds.Value });
     equal(state.value.value, 0, "ServerStatus.State");
@@ -328,7 +357,7 @@ async function renewal(security) {
 async function services() {
     await run("discovery", discovery);
     for (const security of [NONE, SECURE[1]]) {
-        const cases = { "server object": serverObject, browse: browseEverything, translate, "every type": everyType, "wrong writes": wrongWrites, "index ranges": indexRanges, structures, aggregates };
+        const cases = { "server object": serverObject, browse: browseEverything, translate, "every type": everyType, "wrong writes": wrongWrites, "index ranges": indexRanges, structures, aggregates, events };
         for (const [name, body] of Object.entries(cases)) {
             await run(`${name} ${security.name}`, () => withSession(security, undefined, (session, ns) => body(session, ns, security)));
         }

@@ -25,7 +25,7 @@ impl Default for FilterLimits {
         Self {
             max_select_clauses: 500,
             max_where_elements: 100,
-            max_where_operands: 100,
+            max_where_operands: 1_000,
         }
     }
 }

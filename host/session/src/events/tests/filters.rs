@@ -119,7 +119,7 @@ fn wrong_where_clauses_are_refused_and_say_where() {
         (O::EQUALS, vec![literal(1)], count, None),
         (O::EQUALS, vec![literal(1), literal(1), literal(1)], count, None),
         (O::IN_LIST, vec![literal(1)], count, None),
-        (O::IN_LIST, vec![literal(1); 101], count, None),
+        (O::IN_LIST, vec![literal(1); 1_001], count, None),
         (O(99), vec![literal(1)], StatusCode::BAD_FILTER_OPERATOR_INVALID, None),
         (O(-1), vec![], StatusCode::BAD_FILTER_OPERATOR_INVALID, None),
         (
