@@ -193,14 +193,11 @@ async fn an_event_of_a_plugin_is_seen_at_its_source_and_at_the_server() {
     assert!(alarms[0].event_fields[4].as_f64().is_some());
     client.close_session(true).await.unwrap();
     client.close().await;
+    a_plugin_that_comes_is_a_change_of_the_model(&server).await;
 }
 
-#[tokio::test]
-async fn a_plugin_that_comes_is_a_change_of_the_model() {
-    let Some(server) = with_guests("", &[("simulator", "")]) else {
-        return;
-    };
-    let client = open(&server).await;
+async fn a_plugin_that_comes_is_a_change_of_the_model(server: &Server) {
+    let client = open(server).await;
     let change = NodeId::numeric(0, ids::object_type::BASE_MODEL_CHANGE_EVENT_TYPE);
     let created = subscribe(&client, vec![item(&SERVER, 1, filter(vec![], &change))]).await;
     assert_eq!(created[0].status_code, StatusCode::GOOD);
