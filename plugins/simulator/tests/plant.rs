@@ -353,5 +353,8 @@ fn the_level_raises_an_alarm_when_it_leaves_its_range_and_when_it_comes_back() {
             field("1:State").expect("a state").1.clone()
         })
         .collect();
-    assert_eq!(states, ["high", "normal", "low", "normal"].map(|it| Value::from(it.to_owned())));
+    assert_eq!(
+        states,
+        ["high", "normal", "low", "normal"].map(|it| Value::from(it.to_owned()))
+    );
 }
