@@ -516,14 +516,21 @@ async fn a_full_mailbox_refuses() {
     assert_eq!(waits.await.unwrap_err().name(), "died");
 }
 
+/// Questions beside a node manager that computes.
+const QUESTIONS: u64 = 50;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn computing_node_managers_do_not_delay_a_classifier() {
     let mut options = quick();
+    // One thread for all node managers, and a guest that computes gives it away ten times a second: a question that had to wait for
+    // that thread would see a tick go by, each of them.
+    options.engine.threads = 1;
+    options.engine.tick = Duration::from_millis(100);
     options.limits.start.cpu = Duration::from_secs(3_600);
     options.limits.start.wall = Duration::from_secs(3_600);
     options.limits.classify = Deadline {
-        cpu: Duration::from_secs(1),
-        wall: Duration::from_secs(5),
+        cpu: Duration::from_secs(10),
+        wall: Duration::from_secs(30),
     };
     let gate = Gate::new(
         options,
@@ -537,19 +544,25 @@ async fn computing_node_managers_do_not_delay_a_classifier() {
     let path = gate.put("spins", &spins.build(), "");
     let host = gate.bench.host.clone();
     let spinning = tokio::spawn(async move { host.load(&path).await });
-    // It is in its start, on the one executor that all node managers have.
-    while !gate
-        .bench
-        .host
-        .list()
-        .iter()
-        .any(|status| &*status.name == "spins" && status.counts.ticks > 2)
-    {
+    // How often the one that computes has given its thread away; nothing before it is in its start.
+    let ticks = || {
+        let list = gate.bench.host.list();
+        let spins = list.iter().find(|status| &*status.name == "spins");
+        spins.map_or(0, |status| status.counts.ticks)
+    };
+    while ticks() < 2 {
         tokio::task::yield_now().await;
     }
-    for _ in 0..100 {
+    let before = ticks();
+    for _ in 0..QUESTIONS {
         assert_eq!(gate.key("10.1.2.3").await, "k");
     }
+    let passed = ticks() - before;
+    assert!(
+        passed < QUESTIONS / 2,
+        "{passed} ticks went by during {QUESTIONS} questions: they waited for who computes"
+    );
+    assert!(!spinning.is_finished(), "it does not compute any more");
     spinning.abort();
 }
 
