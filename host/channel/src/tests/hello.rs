@@ -171,6 +171,9 @@ fn after_the_hello_other_messages_are_bounded_by_the_agreed_buffer() {
         (b"OPNF", 8_193, StatusCode::BAD_TCP_MESSAGE_TOO_LARGE),
         (b"OPNC", 100, StatusCode::BAD_TCP_MESSAGE_TYPE_INVALID),
         (b"CLOA", 100, StatusCode::BAD_TCP_MESSAGE_TYPE_INVALID),
+        (b"MSGX", 100, StatusCode::BAD_TCP_MESSAGE_TYPE_INVALID),
+        (b"MSGf", 100, StatusCode::BAD_TCP_MESSAGE_TYPE_INVALID),
+        (b"CLO\0", 100, StatusCode::BAD_TCP_MESSAGE_TYPE_INVALID),
         (b"HELF", 60, StatusCode::BAD_TCP_MESSAGE_TYPE_INVALID),
         (b"MSGF", 5, StatusCode::BAD_DECODING_ERROR),
     ] {

@@ -328,6 +328,20 @@ fn nobody_else_gets_the_channel_or_cuts_it_off() {
     }
 }
 
+/// A request that was verified for one channel takes no other one away, whomever the caller asks.
+#[test]
+fn a_verified_request_is_for_its_own_channel() {
+    let mut moved = Moved::asked(open(SECURED[1]));
+    let mut other = Setup::new(SECURED[1], BOTH).wire();
+    other.server = moved.old.sibling(other.now);
+    other.open();
+    let reattachment = moved.verify().unwrap();
+    assert_ne!(other.server.evidence().unwrap().channel_id, reattachment.channel_id());
+    let refused = other.server.admits(moved.wire.now, &reattachment).unwrap_err();
+    assert_eq!(refused.reason, StatusCode::BAD_TCP_SECURE_CHANNEL_UNKNOWN);
+    moved.old.admits(moved.wire.now, &reattachment).unwrap();
+}
+
 #[test]
 fn an_issue_with_the_id_of_a_channel_is_no_way_to_it() {
     for (request_type, good) in [
