@@ -29,7 +29,7 @@ pub const MAX_BATCHED_TAGS: usize = 16_384;
 pub const MAX_TAGS_PER_CALL: usize = 4_096;
 
 /// Reads and tags for which there is room from the start.
-const USUAL_READS: usize = 16;
+const USUAL_READS: usize = 64;
 
 /// The deadline of a Read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,7 +212,10 @@ impl ReadBatch {
                 Some(id) => ReadValueIdBytes::whole_value(id),
                 None => ReadValueIdBytes::decode_ref(&mut decoder).map_err(StatusCode::from)?,
             };
-            match question(&self.snapshot, &self.call, &operation) {
+            // Whose group there is is a reader.
+            let is_reader =
+                |slot| self.groups.iter().any(|group| group.slot == slot) || check_reader(&self.snapshot, slot).is_ok();
+            match question(&self.snapshot, &self.call, &operation, is_reader) {
                 Some((slot, handle, tag)) => {
                     let (group, index) = self.place(slot, class, handle, tag);
                     self.questions.push(Question {
@@ -329,7 +332,12 @@ impl ReadBatch {
 }
 
 /// Slot, handle and tag of an operation that a manager must be asked for; none for every other one.
-fn question(snapshot: &Snapshot, call: &CallContext, operation: &ReadValueIdBytes<'_>) -> Option<(u32, Handle, u32)> {
+fn question(
+    snapshot: &Snapshot,
+    call: &CallContext,
+    operation: &ReadValueIdBytes<'_>,
+    is_reader: impl FnOnce(u32) -> bool,
+) -> Option<(u32, Handle, u32)> {
     let found = snapshot.check_read(
         call,
         &operation.node_id,
@@ -342,7 +350,9 @@ fn question(snapshot: &Snapshot, call: &CallContext, operation: &ReadValueIdByte
         return None;
     }
     range_of(operation).ok()?;
-    check_reader(snapshot, found.key.slot).ok()?;
+    if !is_reader(found.key.slot) {
+        return None;
+    }
     Some((found.key.slot, found.key.handle, variable.tag))
 }
 

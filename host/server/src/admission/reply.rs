@@ -59,8 +59,11 @@ impl Drop for Place {
     }
 }
 
-/// Tells a worker that nobody waits for its work any more, and takes the work out of the queue when it is still there.
+/// What the requests of one piece of work have in common: the way back, and who waits. Tells a worker that nobody waits for its work any more, and takes
+/// the work out of the queue when it is still there.
 pub(crate) struct Stop {
+    clock: Clock,
+    outbound: OutboundSender,
     left: AtomicUsize,
     nobody: Notify,
     queued: OnceLock<(Arc<FairQueue<Job>>, Ticket)>,
@@ -77,8 +80,10 @@ impl fmt::Debug for Stop {
 
 impl Stop {
     /// For work that nobody waits for yet.
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new(clock: Clock, outbound: OutboundSender) -> Arc<Self> {
         Arc::new(Self {
+            clock,
+            outbound,
             left: AtomicUsize::new(0),
             nobody: Notify::new(),
             queued: OnceLock::new(),
@@ -124,33 +129,27 @@ impl Stop {
     }
 }
 
-/// What answers one waiting request. One that is dropped unanswered, because its work panicked, answers BadInternalError.
+/// What answers one waiting request. One that is dropped unanswered, because its work panicked, answers BadInternalError. Small, as it goes into the
+/// table of waiting requests and out again.
 #[derive(Debug)]
 pub(crate) struct Reply {
     request_id: u32,
     request_handle: u32,
-    clock: Clock,
-    outbound: Option<OutboundSender>,
+    /// Nobody has answered.
+    open: bool,
     stop: Arc<Stop>,
     /// Goes along with the answer.
-    pub(crate) held: Held,
+    held: Option<Box<Held>>,
 }
 
 impl Reply {
-    pub(crate) fn new(
-        request_id: u32,
-        request_handle: u32,
-        clock: Clock,
-        outbound: OutboundSender,
-        stop: &Arc<Stop>,
-        held: Held,
-    ) -> Self {
+    /// For a request that is part of the work of `stop`. `held`: what it holds itself.
+    pub(crate) fn new(request_id: u32, request_handle: u32, stop: &Arc<Stop>, held: Option<Box<Held>>) -> Self {
         stop.left.fetch_add(1, Ordering::AcqRel);
         Self {
             request_id,
             request_handle,
-            clock,
-            outbound: Some(outbound),
+            open: true,
             stop: Arc::clone(stop),
             held,
         }
@@ -183,45 +182,38 @@ impl Reply {
     }
 
     /// Takes what answers away: somebody sends the answer together with others.
-    pub(crate) fn defuse(mut self) -> Held {
-        self.outbound = None;
-        std::mem::take(&mut self.held)
+    pub(crate) fn defuse(mut self) {
+        self.open = false;
     }
 
     /// A whole ServiceFault for this request.
     pub(crate) fn fault_message(&self, status: StatusCode) -> Vec<u8> {
         let context = Context {
-            now: self.clock.now(),
+            now: self.stop.clock.now(),
             request_handle: self.request_handle,
         };
         context.fault_message(status)
     }
 
     fn answer(&mut self, message: Vec<u8>, activated: Option<crate::link::Activated>) {
-        let Some(outbound) = self.outbound.take() else { return };
+        if !std::mem::take(&mut self.open) {
+            return;
+        }
         // The connection may be gone; then nobody waits for the answer.
-        let _ = outbound.send(Outbound {
+        let _ = self.stop.outbound.send(Outbound {
             answer: Answer::One {
                 request_id: self.request_id,
                 message,
             },
             activated,
-            held: vec_of(std::mem::take(&mut self.held)),
+            held: self.held.take().map(|held| *held).into_iter().collect(),
         });
-    }
-}
-
-fn vec_of(held: Held) -> Vec<Held> {
-    if held.place.is_none() && held.leases.iter().all(Option::is_none) {
-        Vec::new()
-    } else {
-        vec![held]
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        if self.outbound.is_some() {
+        if self.open {
             let message = self.fault_message(StatusCode::BAD_INTERNAL_ERROR);
             self.answer(message, None);
         }

@@ -58,7 +58,7 @@ impl Turn {
         let lease = lease.map_err(|_| busy)?;
         let permit = Arc::clone(&shared.establishing).try_acquire_owned();
         let permit = permit.map_err(|_| busy)?;
-        let stop = Stop::new();
+        let stop = Stop::new(shared.clock, link.outbound.clone());
         let held = Held {
             leases: [None, None],
             place: Some(place),
@@ -66,10 +66,8 @@ impl Turn {
         let reply = Reply::new(
             request.request_id,
             request.context.request_handle,
-            shared.clock,
-            link.outbound.clone(),
             &stop,
-            held,
+            Some(Box::new(held)),
         );
         let key = Key {
             session: 0,

@@ -132,6 +132,10 @@ struct Open {
 /// Reads that the leases of a growing batch are taken for at a time: each time takes a lock.
 const PREPAID: u64 = 16;
 
+/// Reads that there is room for from the start, and bytes for the answer to one.
+const USUAL_READS: usize = 64;
+const USUAL_ANSWER: usize = 96;
+
 /// The Reads of one job.
 pub(crate) struct Reads {
     batch: ReadBatch,
@@ -167,12 +171,12 @@ impl Batch {
             let (held, queued) = held(shared, link, bound)?;
             self.open = Some(Open {
                 bound: bound.clone(),
-                stop: Stop::new(),
+                stop: Stop::new(shared.clock, link.outbound.clone()),
                 queued,
                 prepaid: 0,
                 reads: Box::new(Reads {
                     batch: ReadBatch::new(Arc::clone(snapshot), call.clone(), deadline.now, shared.decode_limits),
-                    requests: Vec::new(),
+                    requests: Vec::with_capacity(USUAL_READS),
                     outbound: link.outbound.clone(),
                     clock: shared.clock,
                     held,
@@ -265,14 +269,7 @@ impl Open {
             self.grow(shared, link)
         };
         let registration = paid.and_then(|()| {
-            let reply = Reply::new(
-                request.request_id,
-                request.context.request_handle,
-                shared.clock,
-                link.outbound.clone(),
-                &self.stop,
-                Held::default(),
-            );
+            let reply = Reply::new(request.request_id, request.context.request_handle, &self.stop, None);
             register(shared, link, bound, deadline, reply)
         });
         // One that was refused keeps its index; nobody is told.
@@ -336,8 +333,8 @@ impl Reads {
         let mut asking = self.batch.ask();
         let mut held = Some(std::mem::take(&mut self.held));
         while let Some(first) = asking.next().await {
-            let mut bytes = Vec::new();
-            let mut parts = Vec::new();
+            let mut bytes = Vec::with_capacity(self.requests.len().saturating_mul(USUAL_ANSWER));
+            let mut parts = Vec::with_capacity(self.requests.len());
             let now = self.clock.now();
             let mut next = Some(first);
             while let Some(index) = next {
@@ -400,14 +397,12 @@ pub(super) fn service(
     (call, deadline, max_response_size): (&CallContext, Deadline, usize),
 ) -> Result<(), StatusCode> {
     let (held, queued) = held(shared, link, bound)?;
-    let stop = Stop::new();
+    let stop = Stop::new(shared.clock, link.outbound.clone());
     let reply = Reply::new(
         request.request_id,
         request.context.request_handle,
-        shared.clock,
-        link.outbound.clone(),
         &stop,
-        held,
+        Some(Box::new(held)),
     );
     let registration = register(shared, link, bound, deadline, reply)?;
     let work = Service {
