@@ -153,7 +153,11 @@ impl Server {
 
     /// Says in the log what is in use, and takes users, advertised hosts and trust lists from a configuration that was read again. Everything else needs a restart.
     pub fn reload(&self, config: Config) {
-        tracing::info!("in use: {}", self.shared.admission.usage());
+        let admission = &self.shared.admission;
+        let counters = admission.counters();
+        tracing::info!("in use by class: {}", counters.in_use());
+        tracing::info!("refused since the start: {}", counters.refusals());
+        tracing::info!("in use: {}", admission.usage());
         match Users::new(config.users.clone()) {
             Ok(users) => self.shared.users.store(Arc::new(users)),
             Err(error) => tracing::error!(%error, "users not reread"),
@@ -375,6 +379,7 @@ fn channel_limits(limits: &ServerLimits) -> backplane_channel::Limits {
         unauthenticated_max_message_size: limits.unauthenticated_message_size,
         hello_timeout: time(limits.handshake_timeout),
         open_timeout: time(limits.handshake_timeout),
+        message_timeout: time(limits.message_timeout),
         min_lifetime: time(limits.token_lifetime.0),
         max_lifetime: time(limits.token_lifetime.1),
         default_lifetime: time(limits.token_lifetime.1),

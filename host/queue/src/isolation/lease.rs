@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::ledger::Grant;
 use super::provider::{Isolation, Refused};
-use super::vocabulary::{Reason, Stage};
+use super::vocabulary::{Class, Reason, Stage};
 use crate::sync::Arc;
 
 /// Capacity in use: given back when it is dropped, or before with [`Lease::release`]. It is not limited in time, and the provider never
@@ -22,21 +22,28 @@ pub(crate) enum Held {
     /// Part of an account.
     Granted(Grant),
     /// Something that is counted but not limited.
-    Counted(Stage, u64),
+    Counted(Stage, Class, u64),
 }
 
 impl Held {
     pub(crate) fn stage(&self) -> Stage {
         match self {
             Self::Granted(grant) => grant.stage,
-            Self::Counted(stage, _) => *stage,
+            Self::Counted(stage, ..) => *stage,
         }
     }
 
     pub(crate) fn amount(&self) -> u64 {
         match self {
             Self::Granted(grant) => grant.amount,
-            Self::Counted(_, amount) => *amount,
+            Self::Counted(.., amount) => *amount,
+        }
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            Self::Granted(grant) => grant.class,
+            Self::Counted(_, class, _) => *class,
         }
     }
 }

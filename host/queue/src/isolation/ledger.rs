@@ -4,6 +4,7 @@
 
 use hashbrown::HashTable;
 
+use super::counters::ByClass;
 use super::owner::{Origin, OwnerData};
 use super::plan::Plan;
 use super::vocabulary::{Class, Reason, Stage};
@@ -17,7 +18,7 @@ pub(crate) struct Grant {
     account: u32,
     pub(crate) stage: Stage,
     /// The class whose floor it may draw on; of a trusted owner it is its own floor.
-    class: Class,
+    pub(crate) class: Class,
     /// The class that counts in the owner table.
     listed: Class,
 }
@@ -28,6 +29,7 @@ struct Used {
     total: u64,
     shared: u64,
     reserved: [u64; Class::COUNT],
+    of: [u64; Class::COUNT],
 }
 
 /// One owner with leases.
@@ -78,6 +80,10 @@ impl Ledger {
 
     pub(crate) fn used(&self, stage: Stage) -> u64 {
         self.used[stage.index()].total
+    }
+
+    pub(crate) fn used_by_class(&self) -> ByClass {
+        std::array::from_fn(|stage| self.used[stage].of)
     }
 
     pub(crate) fn tracked(&self) -> u32 {
@@ -158,6 +164,7 @@ impl Ledger {
         let used = &mut self.used[stage];
         let account = &mut self.accounts[grant.account as usize];
         used.total -= amount;
+        used.of[grant.class.index()] -= amount;
         used.shared -= from_shared;
         match account.trusted {
             None => used.reserved[grant.class.index()] -= from_reserved,
@@ -175,6 +182,7 @@ impl Ledger {
         let used = &mut self.used[stage];
         let account = &mut self.accounts[grant.account as usize];
         used.total -= grant.amount;
+        used.of[grant.class.index()] -= grant.amount;
         used.shared -= grant.amount - grant.from_reserved;
         match account.trusted {
             None => used.reserved[grant.class.index()] -= grant.from_reserved,
@@ -219,6 +227,7 @@ impl Ledger {
         let used = &mut self.used[stage];
         let account = &mut self.accounts[grant.account as usize];
         used.total += grant.amount;
+        used.of[grant.class.index()] += grant.amount;
         used.shared += grant.amount - grant.from_reserved;
         match account.trusted {
             None => used.reserved[grant.class.index()] += grant.from_reserved,

@@ -12,6 +12,7 @@
 mod admission;
 mod cache;
 mod classify;
+mod counters;
 mod division;
 mod errors;
 mod issue;
@@ -29,6 +30,7 @@ mod vocabulary;
 pub use admission::{Accepted, Established, NotAccepted, NotEstablished};
 pub use cache::OwnerCache;
 pub use classify::{Binding, Caller, Evidence, Ground, Intent, Mapping, PeerAddress, Protection, Verdict};
+pub use counters::Counters;
 pub use errors::{OwnerError, PlanError, Problem};
 pub use lease::Lease;
 pub use lease_set::LeaseSet;

@@ -5,12 +5,13 @@ use std::fmt;
 use std::hash::RandomState;
 use std::time::Duration;
 
+use super::counters::{Counters, Counts};
 use super::lease::{Held, Lease};
 use super::ledger::{Grant, Ledger};
 use super::owner::{Issuer, Origin, Owner, prefixed};
 use super::plan::Plan;
 use super::vocabulary::{Class, Reason, Stage};
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
 /// After which time a caller that was refused may try again.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -46,9 +47,7 @@ pub struct Isolation {
     ledger: Mutex<Ledger>,
     /// Written inside the lock.
     closed: AtomicBool,
-    /// What is in use where nothing is limited.
-    counted: [AtomicU64; Stage::COUNT],
-    rejections: [[AtomicU64; Reason::COUNT]; Stage::COUNT],
+    counts: Counts,
     pub(super) trusted: HashMap<Arc<str>, Owner>,
     capacity_available: CapacityAvailable,
 }
@@ -72,8 +71,7 @@ impl Isolation {
             hasher: RandomState::new(),
             ledger: Mutex::new(Ledger::new(&plan)),
             closed: AtomicBool::new(false),
-            counted: std::array::from_fn(|_| AtomicU64::new(0)),
-            rejections: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
+            counts: Counts::new(),
             trusted: HashMap::new(),
             capacity_available,
             plan,
@@ -104,17 +102,17 @@ impl Isolation {
     /// capacity, no place in the owner table. Nothing has changed then.
     pub fn try_acquire(self: &Arc<Self>, stage: Stage, owner: &Owner, amount: u64) -> Result<Lease, Refused> {
         if let Some(reason) = self.misuse(owner, stage, amount) {
-            return Err(self.refuse(stage, reason));
+            return Err(self.refuse(stage, owner, reason));
         }
         let held = if self.plan.profile.has_accounts() {
             let mut ledger = self.ledger.lock();
             self.acquire(&mut ledger, owner, stage, amount).map(Held::Granted)
         } else {
-            self.count(stage, amount)
+            self.count(owner, stage, amount)
         };
         match held {
             Ok(held) => Ok(Lease::new(self, held)),
-            Err(reason) => Err(self.refuse(stage, reason)),
+            Err(reason) => Err(self.refuse(stage, owner, reason)),
         }
     }
 
@@ -140,15 +138,15 @@ impl Isolation {
     ) -> Result<[Held; N], (Stage, Refused)> {
         for (stage, amount) in wanted {
             if let Some(reason) = self.misuse(owner, stage, amount) {
-                return Err((stage, self.refuse(stage, reason)));
+                return Err((stage, self.refuse(stage, owner, reason)));
             }
         }
         let held = if self.plan.profile.has_accounts() {
             self.charge(owner, wanted)
         } else {
-            self.count_all(wanted)
+            self.count_all(owner, wanted)
         };
-        held.map_err(|(stage, reason)| (stage, self.refuse(stage, reason)))
+        held.map_err(|(stage, reason)| (stage, self.refuse(stage, owner, reason)))
     }
 
     /// What is in use of a stage.
@@ -157,7 +155,7 @@ impl Isolation {
         if self.plan.profile.has_accounts() {
             return self.ledger.lock().used(stage);
         }
-        self.counted[stage.index()].load(Ordering::Relaxed)
+        self.counts.used()[stage.index()].iter().sum()
     }
 
     /// How many owners hold leases; 0 where nothing is limited.
@@ -169,7 +167,30 @@ impl Isolation {
     /// How often work was refused in a stage for a reason.
     #[must_use]
     pub fn rejections(&self, stage: Stage, reason: Reason) -> u64 {
-        self.rejections[stage.index()][reason.index()].load(Ordering::Relaxed)
+        let of = |class| self.counts.refused(stage, class, reason);
+        Class::ALL.into_iter().map(of).sum()
+    }
+
+    /// Everything that is counted, at this moment.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let (used, owners) = if self.plan.profile.has_accounts() {
+            let ledger = self.ledger.lock();
+            (ledger.used_by_class(), ledger.tracked())
+        } else {
+            (self.counts.used(), 0)
+        };
+        let refused = |stage, class| Reason::ALL.map(|reason| self.counts.refused(stage, class, reason));
+        Counters {
+            used,
+            refused: Stage::ALL.map(|stage| Class::ALL.map(|class| refused(stage, class))),
+            owners,
+        }
+    }
+
+    /// Counts a refusal for a limit of a stage that is not kept here.
+    pub fn refuse(&self, stage: Stage, owner: &Owner, reason: Reason) -> Refused {
+        self.refuse_class(stage, owner.class(), reason)
     }
 
     /// From now on every acquisition is refused. Leases that are out still give back what they hold.
@@ -181,7 +202,8 @@ impl Isolation {
 
     /// Charges in the accounts, all or nothing.
     fn charge<const N: usize>(&self, owner: &Owner, wanted: [(Stage, u64); N]) -> Result<[Held; N], (Stage, Reason)> {
-        let mut held = wanted.map(|(stage, amount)| Held::Counted(stage, amount));
+        let class = owner.class();
+        let mut held = wanted.map(|(stage, amount)| Held::Counted(stage, class, amount));
         let mut ledger = self.ledger.lock();
         for index in 0..N {
             let (stage, amount) = wanted[index];
@@ -201,20 +223,25 @@ impl Isolation {
         Ok(held)
     }
 
-    fn count_all<const N: usize>(&self, wanted: [(Stage, u64); N]) -> Result<[Held; N], (Stage, Reason)> {
+    fn count_all<const N: usize>(
+        &self,
+        owner: &Owner,
+        wanted: [(Stage, u64); N],
+    ) -> Result<[Held; N], (Stage, Reason)> {
         if let Some((stage, _)) = wanted.first()
             && self.closed.load(Ordering::Acquire)
         {
             return Err((*stage, Reason::Closed));
         }
+        let class = owner.class();
         Ok(wanted.map(|(stage, amount)| {
-            self.counted[stage.index()].fetch_add(amount, Ordering::Relaxed);
-            Held::Counted(stage, amount)
+            self.counts.add(stage, class, amount);
+            Held::Counted(stage, class, amount)
         }))
     }
 
-    fn count(&self, stage: Stage, amount: u64) -> Result<Held, Reason> {
-        let [held] = self.count_all([(stage, amount)]).map_err(|(_, reason)| reason)?;
+    fn count(&self, owner: &Owner, stage: Stage, amount: u64) -> Result<Held, Reason> {
+        let [held] = self.count_all(owner, [(stage, amount)]).map_err(|(_, reason)| reason)?;
         Ok(held)
     }
 
@@ -236,9 +263,9 @@ impl Isolation {
 
     /// See [`Lease::grow_between`].
     pub(crate) fn grow(&self, held: &mut Held, least: u64, most: u64) -> Result<u64, Refused> {
-        let stage = held.stage();
+        let (stage, class) = (held.stage(), held.class());
         if least == 0 || most < least {
-            return Err(self.refuse(stage, Reason::InvalidAmount));
+            return Err(self.refuse_class(stage, class, Reason::InvalidAmount));
         }
         let result = match held {
             Held::Granted(grant) => {
@@ -251,23 +278,23 @@ impl Isolation {
                 }
             }
             Held::Counted(..) if self.closed.load(Ordering::Acquire) => Err(Reason::Closed),
-            Held::Counted(stage, amount) => {
-                self.counted[stage.index()].fetch_add(most, Ordering::Relaxed);
+            Held::Counted(.., amount) => {
+                self.counts.add(stage, class, most);
                 *amount = amount.wrapping_add(most);
                 Ok(most)
             }
         };
-        result.map_err(|reason| self.refuse(stage, reason))
+        result.map_err(|reason| self.refuse_class(stage, class, reason))
     }
 
     /// See [`Lease::shrink`].
     pub(crate) fn shrink(&self, held: &mut Held, less: u64) {
-        let stage = held.stage();
+        let (stage, class) = (held.stage(), held.class());
         match held {
             Held::Granted(grant) => self.ledger.lock().shrink(grant, less),
-            Held::Counted(_, amount) => {
+            Held::Counted(.., amount) => {
                 let less = less.min(amount.saturating_sub(1));
-                self.counted[stage.index()].fetch_sub(less, Ordering::Relaxed);
+                self.counts.subtract(stage, class, less);
                 *amount -= less;
             }
         }
@@ -277,7 +304,7 @@ impl Isolation {
     /// Charges `amount` of a stage to `owner` and takes back what is `held` elsewhere; or changes nothing.
     pub(crate) fn exchange(&self, held: &mut Held, owner: &Owner, stage: Stage, amount: u64) -> Result<(), Refused> {
         if let Some(reason) = self.misuse(owner, stage, amount) {
-            return Err(self.refuse(stage, reason));
+            return Err(self.refuse(stage, owner, reason));
         }
         let before = *held;
         let after = match &before {
@@ -289,9 +316,9 @@ impl Isolation {
                 }
                 after.map(Held::Granted)
             }
-            Held::Counted(..) => self.count(stage, amount).inspect(|_| self.uncount(&before)),
+            Held::Counted(..) => self.count(owner, stage, amount).inspect(|_| self.uncount(&before)),
         };
-        *held = after.map_err(|reason| self.refuse(stage, reason))?;
+        *held = after.map_err(|reason| self.refuse(stage, owner, reason))?;
         (self.capacity_available)(before.stage());
         Ok(())
     }
@@ -324,13 +351,13 @@ impl Isolation {
     }
 
     fn uncount(&self, held: &Held) {
-        if let Held::Counted(stage, amount) = held {
-            self.counted[stage.index()].fetch_sub(*amount, Ordering::Relaxed);
+        if let Held::Counted(stage, class, amount) = held {
+            self.counts.subtract(*stage, *class, *amount);
         }
     }
 
-    fn refuse(&self, stage: Stage, reason: Reason) -> Refused {
-        self.rejections[stage.index()][reason.index()].fetch_add(1, Ordering::Relaxed);
+    fn refuse_class(&self, stage: Stage, class: Class, reason: Reason) -> Refused {
+        self.counts.refuse(stage, class, reason);
         Refused::new(reason)
     }
 }

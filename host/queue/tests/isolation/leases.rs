@@ -194,6 +194,47 @@ fn a_hard_limit_holds_across_ports_and_certificates() {
     assert_eq!(isolation.tracked_owners(), 1);
 }
 
+/// Of every profile: where nothing is limited, what is in use is counted all the same.
+#[test]
+fn everything_is_counted_by_stage_and_class() {
+    for profile in [Profile::SharedOnly, Profile::Balanced] {
+        let isolation = of_profile(profile);
+        let (work, returning) = (established(&isolation, "a"), user(&isolation, "a", Class::Reconnect));
+        let (connection, queue) = (Stage::Connection, Stage::RequestQueue);
+        let mut first = isolation.try_acquire(connection, &work, 3).unwrap();
+        first.shrink(1);
+        first.grow(4).unwrap();
+        let set = isolation
+            .try_acquire_set(&returning, [(connection, 1), (queue, 2)])
+            .unwrap();
+        assert!(isolation.try_acquire(queue, &work, 0).is_err());
+        // A limit that is kept somewhere else.
+        let refused = isolation.refuse(connection, &returning, Reason::Capacity);
+        assert_eq!(refused.reason, Reason::Capacity);
+        let counters = isolation.counters();
+        let used = [Class::Established, Class::Reconnect].map(|class| counters.used(connection, class));
+        assert_eq!(used, [6, 1], "{profile}");
+        assert_eq!(counters.owners(), isolation.tracked_owners());
+        assert_eq!(
+            counters.in_use().to_string(),
+            "Connection.Established=6 Connection.Reconnect=1 RequestQueue.Reconnect=2"
+        );
+        assert_eq!(
+            counters.refusals().to_string(),
+            "Connection.Reconnect.Capacity=1 RequestQueue.Established.InvalidAmount=1"
+        );
+        assert_eq!(isolation.rejections(connection, Reason::Capacity), 1);
+        drop((first, set));
+        let counters = isolation.counters();
+        assert_eq!(counters.in_use().to_string(), "nothing");
+        assert_eq!(
+            counters.refused(queue, Class::Established, Reason::InvalidAmount),
+            1,
+            "refusals stay"
+        );
+    }
+}
+
 #[test]
 fn the_hard_limit_is_checked_before_the_capacity() {
     let isolation = provider(&limited(3));

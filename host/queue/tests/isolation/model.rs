@@ -130,9 +130,17 @@ fn narrow(profile: Profile, random: &mut Random) -> Options {
 }
 
 fn check(isolation: &Isolation, held: &[Held]) {
+    let counters = isolation.counters();
     for stage in STAGES {
         let sum: u64 = held.iter().filter(|one| one.stage == stage).map(|one| one.amount).sum();
         assert_eq!(isolation.usage(stage), sum);
+        for class in Class::ALL {
+            let of_class = held
+                .iter()
+                .filter(|one| one.stage == stage && one.owner.class() == class);
+            let sum: u64 = of_class.map(|one| one.amount).sum();
+            assert_eq!(counters.used(stage, class), sum, "{stage} {class}");
+        }
         assert!(sum <= isolation.plan().stage(stage).capacity);
     }
     let mut keys: Vec<_> = held.iter().map(|one| one.owner.key()).collect();

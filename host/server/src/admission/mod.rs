@@ -7,6 +7,7 @@
 mod charge;
 mod gate;
 mod job;
+mod pieces;
 mod place;
 mod reply;
 mod workers;
@@ -15,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backplane_queue::fair::{FairQueue, Order, QueueOptions};
-use backplane_queue::isolation::{Isolation, Lease, Owner, Plan, Profile, RateLimiter, Refused, Stage};
+use backplane_queue::isolation::{
+    Counters, Isolation, Lease, Owner, Plan, Profile, RateLimiter, Reason, Refused, Stage,
+};
 use backplane_queue::lifetime::{Key, Registration, RequestTable};
 use backplane_types::StatusCode;
 use tokio::sync::Notify;
@@ -32,6 +35,7 @@ use crate::config::{ServerLimits, isolation};
 use crate::link::KEPT_SESSIONS;
 use crate::listener::Connections;
 use gate::Gate;
+use pieces::Pieces;
 
 /// Slots of the table of waiting requests. All are looked at in a sweep; more requests than slots wait in its overflow set.
 const TABLE_SLOTS: usize = 4_096;
@@ -46,6 +50,7 @@ fn most_owners(limits: &ServerLimits) -> usize {
 /// See the module text.
 pub(crate) struct Admission {
     isolation: Arc<Isolation>,
+    pieces: Arc<Pieces>,
     rate: RateLimiter,
     gate: Arc<Gate>,
     queue: Arc<FairQueue<Job>>,
@@ -75,6 +80,8 @@ impl Admission {
             order: if fair { Order::Weighted } else { Order::Global },
         }));
         let rate = RateLimiter::new(&plan);
+        let incomplete = isolation::totals(limits).of(Stage::ReassemblyBytes).unwrap_or(u64::MAX);
+        let pieces = Pieces::new(&plan, incomplete);
         let (jobs, room) = (Arc::clone(&queue), Arc::clone(connections));
         let available = move |stage| match stage {
             Stage::RequestExecution => jobs.capacity_changed(),
@@ -83,6 +90,7 @@ impl Admission {
         };
         Self {
             isolation: Isolation::new(plan, Box::new(available)),
+            pieces,
             rate,
             gate: Gate::new(turns, limits.connections as usize, owners, fair),
             queue,
@@ -105,6 +113,11 @@ impl Admission {
     /// New connections per second.
     pub(crate) fn rate(&self) -> &RateLimiter {
         &self.rate
+    }
+
+    /// Memory of messages whose last chunk has not come.
+    pub(crate) fn pieces(&self) -> &Arc<Pieces> {
+        &self.pieces
     }
 
     /// Charges `amount` of a stage to an owner.
@@ -198,6 +211,16 @@ impl Admission {
         for job in self.queue.stop() {
             job.work.refuse(StatusCode::BAD_SERVER_HALTED);
         }
+    }
+
+    /// Everything that is counted of the stages, by class of owner.
+    pub(crate) fn counters(&self) -> Counters {
+        self.isolation.counters()
+    }
+
+    /// Counts a refusal for a limit that belongs to no account.
+    pub(crate) fn refuse(&self, stage: Stage, owner: &Owner, reason: Reason) -> Refused {
+        self.isolation.refuse(stage, owner, reason)
     }
 
     /// What is in use, for the log and for tests: one number per stage, owners, waiting requests.

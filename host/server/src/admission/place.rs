@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use backplane_queue::isolation::{Lease, Owner, Refused, Stage};
+use backplane_queue::isolation::{Lease, Owner, Reason, Refused, Stage};
 use parking_lot::Mutex;
 
 use super::Charge;
+use super::pieces::Piece;
 use crate::channels::Takeover;
 use crate::shared::Shared;
 
@@ -63,6 +64,8 @@ pub(crate) struct ConnectionPlace {
     _connection: Lease,
     /// While a channel is being opened or renewed.
     handshake: Option<Lease>,
+    /// While a message is incomplete: its part of all memory for such, and of its owner's.
+    piece: Option<Piece>,
     reassembly: Option<Lease>,
 }
 
@@ -80,6 +83,7 @@ impl ConnectionPlace {
             charge,
             _connection: connection,
             handshake: Some(handshake),
+            piece: None,
             reassembly: None,
         }
     }
@@ -148,16 +152,22 @@ impl ConnectionPlace {
 
     /// No message is incomplete.
     pub(crate) fn end_reassembly(&mut self) {
+        self.piece = None;
         self.reassembly = None;
     }
 
     /// Charges the bytes of an incomplete message to its owner: `held` in all. An owner stays with a message from its first
-    /// piece to its last.
+    /// piece to its last, and so does whether there is a session.
     ///
     /// # Errors
     /// When there is no room.
-    pub(crate) fn charge_reassembly(&mut self, held: usize, owner: &Owner) -> Result<(), Refused> {
+    pub(crate) fn charge_reassembly(&mut self, held: usize, owner: &Owner, has_session: bool) -> Result<(), Refused> {
         let held = held as u64;
+        let admission = &self.shared.admission;
+        let piece = self.piece.get_or_insert_with(|| admission.pieces().begin(has_session));
+        if !piece.grow_to(held) {
+            return Err(admission.refuse(Stage::ReassemblyBytes, owner, Reason::Capacity));
+        }
         match &mut self.reassembly {
             Some(lease) if lease.amount() >= held => Ok(()),
             Some(lease) => lease.grow(held.saturating_sub(lease.amount())),

@@ -56,6 +56,8 @@ pub struct ServerLimits {
     pub waiting_requests_per_connection: u32,
     /// How long a peer may take until its channel is open, ms.
     pub handshake_timeout: f64,
+    /// How long a message may take from its first byte to its last, ms.
+    pub message_timeout: f64,
     /// Shortest and longest session timeout, ms.
     pub session_timeout: (f64, f64),
     /// Shortest and longest lifetime of a security token, ms.
@@ -99,6 +101,7 @@ impl Default for ServerLimits {
             reassembly_bytes: 0,
             waiting_requests_per_connection: 256,
             handshake_timeout: 10_000.0,
+            message_timeout: 30_000.0,
             session_timeout: (1_000.0, 3_600_000.0),
             token_lifetime: (10_000.0, 3_600_000.0),
             publishing_interval: 10.0,
@@ -206,6 +209,7 @@ impl ServerLimits {
         let mut time =
             |key: &str, field: &mut f64, low: f64, high: f64| *field = section.milliseconds(key, *field, low..=high);
         time("handshake-timeout-ms", &mut self.handshake_timeout, 100.0, 120_000.0);
+        time("message-timeout-ms", &mut self.message_timeout, 100.0, 600_000.0);
         time("session-timeout-min-ms", &mut self.session_timeout.0, 100.0, DAY);
         time("session-timeout-max-ms", &mut self.session_timeout.1, 1_000.0, DAY);
         time("token-lifetime-min-ms", &mut self.token_lifetime.0, 1_000.0, DAY);

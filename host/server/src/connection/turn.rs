@@ -130,10 +130,10 @@ impl Connection {
         let charge = self.link.as_ref().map_or(self.place.charge(), Link::charge);
         let activated = self.link.as_ref().is_some_and(|link| link.bound().is_some());
         let owner = self.shared.admission.reassembly_owner(charge, activated);
-        if self.place.charge_reassembly(held, &owner).is_ok() {
+        if self.place.charge_reassembly(held, &owner, activated).is_ok() {
             return Ok(());
         }
-        tracing::info!(peer = %self.peer, bytes = held, "no room for a message in pieces (isolation stage ReassemblyBytes)");
+        tracing::info!(peer = %self.peer, bytes = held, "no room for a message in pieces (isolation stage ReassemblyBytes, limits.reassembly-bytes)");
         Err(End::Channel(
             self.channel
                 .close(StatusCode::BAD_TCP_NOT_ENOUGH_RESOURCES, self.outbox.buffer()),

@@ -255,7 +255,8 @@ async fn while_a_classifier_cannot_answer_nobody_gets_in() {
 #[tokio::test]
 async fn an_owner_that_is_not_configured_does_not_run() {
     // This one gives open channels keys that nobody has configured.
-    let Some(mut server) = with_guests(&limits(), &[("classifies-badly", "")]) else {
+    let settings = format!("[limits]\n{UNHURRIED}\n");
+    let Some(mut server) = with_guests(&limits(), &[("classifies-badly", &settings)]) else {
         return;
     };
     for _ in 0..3 {

@@ -17,6 +17,8 @@ use crate::support::{
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// Bytes of a chunk that nearly fills its message.
 const CHUNK: usize = 60_000;
+/// A user with a password.
+const OPERATOR: &str = "[[users.user]]\nname = \"operator\"\npassword-hash = \"$argon2id$v=19$m=19456,t=2,p=1$D1ENhXSxrDizQSqMqCKQ1g$c5KRuPaGU4SWH+X1jSjz5272i/r5j0ZZa36mEnPv4zs\"";
 const BUSY: StatusCode = StatusCode::BAD_SERVER_TOO_BUSY;
 
 /// A subscription that says nothing for a long time.
@@ -73,6 +75,21 @@ async fn an_owner_at_its_limit_of_connections_is_shut_out_alone() {
     held.push(Raw::opened(&server).await);
     let usage = server.usage();
     assert_eq!((usage.get("Connection"), usage.get("owners")), (5, 2), "{usage:?}");
+    // The same by class of owner, and what was refused, for who wants to know why.
+    let numbers = |name: &str| {
+        let lines = server.log.seen.iter().rev();
+        lines
+            .filter_map(|line| line.split_once(name))
+            .next()
+            .unwrap()
+            .1
+            .to_owned()
+    };
+    assert_eq!(numbers("in use by class: "), "Connection.Established=5");
+    assert_eq!(
+        numbers("refused since the start: "),
+        "Connection.Established.OwnerLimit=1"
+    );
 }
 
 #[tokio::test]
@@ -160,8 +177,8 @@ async fn all_answers(peer: &mut Peer, count: usize) -> Vec<Answer> {
 #[tokio::test]
 async fn too_many_sessions_being_established_are_told_when_to_come_back() {
     // Of three places, one each is kept for those that come first and those that come back.
-    let config = "sessions = 8\nconnections = 20\nsession-establishment = 3\n[[users.user]]\nname = \"operator\"\npassword-hash = \"$argon2id$v=19$m=19456,t=2,p=1$D1ENhXSxrDizQSqMqCKQ1g$c5KRuPaGU4SWH+X1jSjz5272i/r5j0ZZa36mEnPv4zs\"";
-    let mut server = Server::with(config);
+    let config = format!("sessions = 8\nconnections = 20\nsession-establishment = 3\n{OPERATOR}");
+    let mut server = Server::with(&config);
     let mut member = Peer::new(&server).await;
     let mut raw = Raw::opened(&server).await;
     let token = raw.create_session(&server, PATIENCE).await;
@@ -310,6 +327,98 @@ async fn incomplete_messages_share_the_memory_there_is_for_them() {
         .usage_until("memory of messages", |usage| usage.get("ReassemblyBytes") == 0)
         .await;
     member.read_cached().await;
+    well_behaved(&server).await;
+}
+
+#[tokio::test]
+async fn without_floors_half_of_the_memory_for_messages_is_for_those_with_a_session() {
+    for profile in ["SharedOnly", "FairShare"] {
+        let chunk = CHUNK as u64;
+        // No message is late here, however busy the machine is; and a user with a password makes looking at what is in use cheap.
+        let limits = format!(
+            "sessions = 8\nconnections = 40\nmessage-size = 65536\nunauthenticated-message-size = 65536\nmessage-timeout-ms = 600000\nreassembly-bytes = {}\n[isolation]\nprofile = \"{profile}\"\n{OPERATOR}",
+            10 * chunk
+        );
+        let mut server = Server::with(&limits);
+        let mut members = Vec::new();
+        for _ in 0..7 {
+            members.push(Peer::new(&server).await);
+        }
+        // Strangers get as far as half of it, from however many addresses they come.
+        let mut strangers = Vec::new();
+        for number in 1..=5 {
+            let mut raw = Raw::opened_from(&server, Ipv4Addr::new(127, 0, 1, number)).await;
+            begin(&mut raw).await;
+            let wanted = u64::from(number) * chunk;
+            server
+                .usage_until("a message has begun", |usage| usage.get("ReassemblyBytes") == wanted)
+                .await;
+            strangers.push(raw);
+        }
+        let mut late = Raw::opened_from(&server, OTHER).await;
+        begin(&mut late).await;
+        assert_eq!(late.error().await, Some(StatusCode::BAD_TCP_NOT_ENOUGH_RESOURCES));
+        // The other half is for those who have sessions, and not more than that either.
+        for (index, member) in members.iter_mut().enumerate() {
+            begin(&mut member.raw).await;
+            if index < 5 {
+                let wanted = (6 + index as u64) * chunk;
+                server
+                    .usage_until("a member's message", |usage| usage.get("ReassemblyBytes") == wanted)
+                    .await;
+            } else {
+                let status = member.raw.error().await;
+                assert_eq!(status, Some(StatusCode::BAD_TCP_NOT_ENOUGH_RESOURCES), "{profile}");
+            }
+        }
+        // Place that strangers leave is theirs again.
+        drop(strangers.pop());
+        server
+            .usage_until("room again", |usage| usage.get("ReassemblyBytes") == 9 * chunk)
+            .await;
+        let mut next = Raw::opened_from(&server, OTHER).await;
+        begin(&mut next).await;
+        server
+            .usage_until("a message in it", |usage| usage.get("ReassemblyBytes") == 10 * chunk)
+            .await;
+        drop((strangers, next, members));
+        server
+            .usage_until("memory of messages", |usage| usage.get("ReassemblyBytes") == 0)
+            .await;
+        server.log.ever("ReassemblyBytes.Established.Capacity=1");
+        well_behaved(&server).await;
+    }
+}
+
+/// Sends a chunk that is not the last one.
+async fn begin(raw: &mut Raw) {
+    let chunk = raw.chunk(b"MSGC", 50, &[0; CHUNK]);
+    raw.send(&chunk).await;
+}
+
+#[tokio::test]
+async fn a_message_has_to_be_complete_in_time_however_often_a_piece_of_it_comes() {
+    let mut server = Server::with("message-timeout-ms = 500");
+    let (mut slow, mut silent) = (Raw::opened(&server).await, Raw::opened(&server).await);
+    let start = Instant::now();
+    silent.send(b"MSGC\x40\0\0\0").await;
+    let mut pace = tokio::time::interval(Duration::from_millis(50));
+    loop {
+        pace.tick().await;
+        let chunk = slow.chunk(b"MSGC", 50, b"more");
+        // It may end between the look and the bytes.
+        if !slow.try_send(&chunk).await
+            || server.usage().get("ReassemblyBytes") == 0 && start.elapsed().as_millis() > 400
+        {
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE, "pieces prolong it");
+    }
+    assert_eq!(silent.error().await, Some(StatusCode::BAD_TIMEOUT));
+    assert!(start.elapsed() >= Duration::from_millis(500));
+    server
+        .usage_until("memory of what was not finished", |usage| usage.get("Connection") == 0)
+        .await;
     well_behaved(&server).await;
 }
 

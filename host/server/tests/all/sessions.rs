@@ -11,7 +11,9 @@ use backplane_types::{
 };
 use tokio::task::JoinSet;
 
-use crate::support::{Server, body, connect, fault_of, open, read_status, well_behaved};
+use crate::support::{
+    PATIENCE, Peer, Raw, Server, body, connect, create_session, fault_of, open, read_status, well_behaved,
+};
 
 fn token_of(client: &Client) -> NodeId {
     client.header(RequestHeader::default()).authentication_token
@@ -192,6 +194,59 @@ async fn a_session_ends_once() {
         .await
         .unwrap();
     read_status(&client).await.unwrap();
+    well_behaved(&server).await;
+}
+
+/// Sessions that end at the same time, and connections they are on.
+const CLOSED_AT_ONCE: usize = 1_000;
+const CONNECTIONS: usize = 10;
+
+#[tokio::test]
+async fn a_thousand_sessions_close_at_once() {
+    let server = Server::with("sessions = 1000\nconnections = 1100");
+    let mut tasks = JoinSet::new();
+    for _ in 0..CONNECTIONS {
+        let place = server.place();
+        tasks.spawn(async move {
+            let mut raw = Raw::opened(&place).await;
+            let mut tokens = Vec::new();
+            for _ in 0..CLOSED_AT_ONCE / CONNECTIONS {
+                let token = raw.create_session(&place, PATIENCE).await;
+                raw.activate_session(&token).await;
+                tokens.push(token);
+            }
+            (raw, tokens)
+        });
+    }
+    let mut connections = tasks.join_all().await;
+    let mut late = Peer::of(Raw::opened(&server).await, NodeId::NULL);
+    let create = || create_session(&server, PATIENCE);
+    assert_eq!(late.ask(create()).await.status(), StatusCode::BAD_TOO_MANY_SESSIONS);
+    // Everything is sent before anything is read.
+    let mut bytes = Vec::new();
+    for (raw, tokens) in &mut connections {
+        bytes.clear();
+        for (id, token) in (5_000..).zip(tokens.iter()) {
+            let close = CloseSessionRequest {
+                request_header: as_session(token),
+                delete_subscriptions: true,
+                ..CloseSessionRequest::default()
+            };
+            bytes.extend(raw.chunk(b"MSGF", id, &body(&close)));
+        }
+        raw.send(&bytes).await;
+    }
+    let start = Instant::now();
+    for (raw, tokens) in &mut connections {
+        for (id, _) in (5_000..).zip(tokens.iter()) {
+            assert_eq!(raw.fault(id).await, StatusCode::GOOD);
+        }
+    }
+    eprintln!("{CLOSED_AT_ONCE} sessions closed within {:?}", start.elapsed());
+    // All of their places are free.
+    for _ in 0..3 {
+        assert_eq!(late.ask(create()).await.status(), StatusCode::GOOD);
+    }
     well_behaved(&server).await;
 }
 

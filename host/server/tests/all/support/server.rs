@@ -19,6 +19,9 @@ const BASE: &str = "[server]\napplication-uri = \"urn:backplane:test\"\nlisten =
 /// Between two looks at what is in use.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How long a server may take to start: it compiles its components, and others may want the processors too.
+const START: Duration = Duration::from_secs(240);
+
 /// Before what is in use, in the log.
 const IN_USE: &str = "in use: ";
 
@@ -115,7 +118,11 @@ impl Lines {
 
     /// Waits for a line that was not taken before and contains `text`.
     pub(crate) fn wait_for(&mut self, text: &str) -> String {
-        let end = Instant::now() + PATIENCE;
+        self.wait_long_for(text, PATIENCE)
+    }
+
+    fn wait_long_for(&mut self, text: &str, patience: Duration) -> String {
+        let end = Instant::now() + patience;
         while let Ok(line) = self
             .receiver
             .recv_timeout(end.saturating_duration_since(Instant::now()))
@@ -218,7 +225,7 @@ impl Server {
             out,
             log,
         };
-        let ready = server.out.wait_for("READY ");
+        let ready = server.out.wait_long_for("READY ", START);
         let url = ready.split(' ').nth(1).unwrap();
         server.address = url.trim_start_matches("opc.tcp://").trim_end_matches('/').to_owned();
         server
