@@ -18,6 +18,7 @@ pub mod namespace;
 mod nodeset;
 pub mod ns0;
 mod rights;
+mod semantics;
 pub mod services;
 mod source;
 pub mod space;
@@ -35,6 +36,7 @@ pub use manager::{
 };
 pub use model::{ChangeError, MethodArgument, Model, ModelBuilder};
 pub use namespace::NamespaceTable;
+pub use semantics::MeaningChange;
 pub use source::ReadSource;
 pub use space::{AddressSpace, AttachError, ManagerId, Snapshot, UpdateError};
 pub use timestamps::Stamps;

@@ -690,3 +690,38 @@ fn a_filter_is_not_needed_for_text_with_any_trigger() {
     assert_eq!(results[0].filter_result, ExtensionObject::NULL);
     assert_eq!(it.now.mono, Duration::from_secs(1000));
 }
+
+#[test]
+fn changed_meaning_is_said_once_with_the_next_notification() {
+    let mut it = bench();
+    let id = it.create(&PARAMETERS);
+    it.set(1, 1.0);
+    it.set(2, 2.0);
+    let items = it.items(id, &[1, 2]);
+    it.publish_many(10);
+    it.run(100);
+    it.message();
+    let (semantics, structure) = (StatusCode::SEMANTICS_CHANGED, StatusCode::STRUCTURE_CHANGED);
+    assert!(it.subscriptions.mark_changed(support::key(id, items[0]), semantics));
+    assert!(!it.subscriptions.mark_changed(support::key(id, 99), semantics));
+    it.run(300);
+    assert!(it.answers.is_empty(), "it is no notification of its own");
+    it.set(1, 1.5);
+    it.set(2, 2.5);
+    it.run(100);
+    let bits =
+        |message: &support::Message| -> Vec<u32> { message.data.iter().map(|(_, value)| value.status().0).collect() };
+    assert_eq!(bits(&it.message()), [semantics, 0]);
+    it.set(1, 2.0);
+    it.run(100);
+    assert_eq!(bits(&it.message()), [0], "once");
+    it.subscriptions.mark_changed(support::key(id, items[1]), structure);
+    it.subscriptions.mark_changed(support::key(id, items[1]), semantics);
+    it.subscriptions.resend_data(id).unwrap();
+    it.run(100);
+    assert_eq!(bits(&it.message()), [0, semantics | structure]);
+    // Resent once more: the bits were no part of the value.
+    it.subscriptions.resend_data(id).unwrap();
+    it.run(100);
+    assert_eq!(bits(&it.message()), [0, 0]);
+}

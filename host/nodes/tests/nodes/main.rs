@@ -8,6 +8,7 @@ mod cell;
 mod common;
 mod events;
 mod managers;
+mod meaning;
 mod model;
 mod namespaces;
 mod nodeset;

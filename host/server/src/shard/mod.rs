@@ -4,6 +4,7 @@
 //! subscription is belongs to the session crate; where values come from, to [`source`].
 
 mod events;
+mod meaning;
 mod methods;
 mod owner;
 mod serve;

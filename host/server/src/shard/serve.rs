@@ -1,12 +1,12 @@
 //! Requests of one session on its subscriptions, and their responses.
 
 use backplane_nodes::Snapshot;
-use backplane_session::{PublishRequest, PublishTicket, SubscriptionParameters, Subscriptions};
+use backplane_session::{ItemKey, PublishRequest, PublishTicket, SubscriptionParameters, Subscriptions};
 use backplane_types::service::RequestKind;
 use backplane_types::{
-    CancelResponse, CreateMonitoredItemsRequest, CreateMonitoredItemsResponse, CreateSubscriptionResponse,
+    AttributeId, CancelResponse, CreateMonitoredItemsRequest, CreateMonitoredItemsResponse, CreateSubscriptionResponse,
     DeleteMonitoredItemsResponse, DeleteSubscriptionsResponse, ModifyMonitoredItemsResponse,
-    ModifySubscriptionResponse, SetMonitoringModeResponse, SetPublishingModeResponse, SetTriggeringResponse,
+    ModifySubscriptionResponse, NodeId, SetMonitoringModeResponse, SetPublishingModeResponse, SetTriggeringResponse,
     StatusCode, Structure,
 };
 
@@ -21,6 +21,8 @@ pub(super) struct Scene<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) bound: &'a Bound,
     pub(super) context: Context,
+    /// Monitored item ids that were made, with their variables.
+    pub(super) made: Vec<(ItemKey, NodeId)>,
     /// The number under which a Publish request waits.
     pub(super) ticket: PublishTicket,
 }
@@ -169,6 +171,16 @@ fn create_items(scene: &mut Scene<'_>, asked: &CreateMonitoredItemsRequest) -> R
         asked.timestamps_to_return,
         items,
     )?;
+    for (item, result) in asked.items_to_create.iter().zip(&results) {
+        let wanted = &item.item_to_monitor;
+        if result.status_code.is_good() && wanted.attribute_id == AttributeId::VALUE.0 {
+            let key = ItemKey {
+                subscription_id: asked.subscription_id,
+                monitored_item_id: result.monitored_item_id,
+            };
+            scene.made.push((key, wanted.node_id.clone()));
+        }
+    }
     Ok(encoded(&CreateMonitoredItemsResponse {
         response_header: scene.context.header(),
         results,

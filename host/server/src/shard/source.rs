@@ -34,6 +34,11 @@ impl Source {
     pub(super) fn node_id(&self) -> &NodeId {
         &self.wanted.node_id
     }
+
+    /// The variable, if its value is sampled.
+    pub(super) fn variable(&self) -> Option<&NodeId> {
+        (self.wanted.attribute_id == AttributeId::VALUE.0).then_some(&self.wanted.node_id)
+    }
 }
 
 pub(super) fn call_context(bound: &Bound, now: Now, timeout: Duration) -> CallContext {

@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_session::{EventTypes, PublishReply, PublishTicket, SubscriptionRegistry, Subscriptions};
+use backplane_nodes::Snapshot;
+use backplane_session::{EventTypes, PublishReply, PublishTicket, SourceChange, SubscriptionRegistry, Subscriptions};
 use backplane_types::service::RequestKind;
 use backplane_types::{Encoder, Now, StatusCode};
 
+use super::meaning::{self, Meanings};
 use super::owner::{AbandonedPlace, Owner};
 use super::serve::{Scene, serve};
 use super::source::{Source, SpaceSampler, follow_structure};
@@ -53,6 +55,9 @@ pub(super) struct Shard {
     next_ticket: u64,
     /// The structure that the sources belong to.
     epoch: u64,
+    /// That structure, to compare the next one with.
+    structure: Arc<Snapshot>,
+    pub(super) meanings: Meanings,
     next_structure_check: Duration,
 }
 
@@ -61,6 +66,7 @@ pub(crate) async fn run(shared: Arc<Shared>, door: Door) {
     let registry = Arc::clone(&shared.shards.registry);
     let limits = Arc::new(super::limits(&shared.limits));
     let epoch = shared.space.epoch();
+    let structure = shared.space.snapshot();
     let mut shard = Shard {
         limits,
         registry,
@@ -72,6 +78,8 @@ pub(crate) async fn run(shared: Arc<Shared>, door: Door) {
         tickets: HashMap::new(),
         next_ticket: 0,
         epoch,
+        structure,
+        meanings: Meanings::default(),
         next_structure_check: Duration::ZERO,
         shared,
     };
@@ -205,6 +213,7 @@ impl Shard {
             snapshot: &snapshot,
             bound: &bound,
             context,
+            made: Vec::new(),
             ticket: PublishTicket(ticket),
         };
         let served = serve(&mut scene, work);
@@ -214,6 +223,9 @@ impl Shard {
             Ok(Some(message)) => reply.send(message, None),
             Ok(None) => {}
             Err(status) => reply.send(context.fault_message(status), None),
+        }
+        for (key, node) in std::mem::take(&mut scene.made) {
+            self.meanings.add(&snapshot, &node, (session, key));
         }
         self.settle(now, session);
     }
@@ -390,19 +402,53 @@ impl Shard {
             return;
         }
         self.next_structure_check = now.mono.saturating_add(STRUCTURE_CHECK);
+        self.mark_written_meanings();
         let epoch = self.shared.space.epoch();
         if epoch == self.epoch {
             return;
         }
         self.epoch = epoch;
         let snapshot = self.shared.space.snapshot();
+        self.meanings.clear();
+        let older = std::mem::replace(&mut self.structure, Arc::clone(&snapshot));
         let sessions: Vec<u32> = self.sessions.keys().copied().collect();
         for session in sessions {
             if let Some(entry) = self.sessions.get_mut(&session) {
                 follow_structure(&mut entry.subscriptions, &snapshot, &entry.bound, now);
+                follow_meanings(
+                    &mut self.meanings,
+                    session,
+                    &mut entry.subscriptions,
+                    (&older, &snapshot),
+                    now,
+                );
                 self.settle(now, session);
             }
         }
+    }
+
+    /// Items have come from another shard: their variables' properties are watched here now.
+    pub(super) fn watch_meanings(&mut self, now: Now, session: u32) {
+        if let Some(entry) = self.sessions.get_mut(&session) {
+            let same = (&*self.structure, &*self.structure);
+            follow_meanings(&mut self.meanings, session, &mut entry.subscriptions, same, now);
+        }
+    }
+
+    /// Properties that give values their meaning were written: the next notifications of their items say so.
+    fn mark_written_meanings(&mut self) {
+        for (session, key) in self.meanings.changed() {
+            if let Some(entry) = self.sessions.get_mut(&session) {
+                entry.subscriptions.mark_changed(key, StatusCode::SEMANTICS_CHANGED);
+            }
+        }
+        let sessions = &mut self.sessions;
+        let exists = |(session, key): meaning::Member| {
+            // Nothing is marked: this asks whether there is such an item.
+            let entry = sessions.get_mut(&session);
+            entry.is_some_and(|entry| entry.subscriptions.mark_changed(key, 0))
+        };
+        self.meanings.prune(exists);
     }
 
     fn halt(&mut self) {
@@ -416,6 +462,30 @@ impl Shard {
                 self.settle(now, session);
             }
         }
+    }
+}
+
+/// After nodes came or went: what values mean may be different, and properties may have other cells. `structures` are the old and the new one.
+fn follow_meanings(
+    meanings: &mut Meanings,
+    session: u32,
+    subscriptions: &mut Subscriptions<Source>,
+    (older, newer): (&Snapshot, &Snapshot),
+    now: Now,
+) {
+    let mut changed = Vec::new();
+    subscriptions.visit_sources(now, |key, source| {
+        if let Some(variable) = source.variable() {
+            meanings.add(newer, variable, (session, key));
+            let bits = meaning::bits(older.meaning_change(newer, variable));
+            if bits != 0 {
+                changed.push((key, bits));
+            }
+        }
+        SourceChange::Keep
+    });
+    for (key, bits) in changed {
+        subscriptions.mark_changed(key, bits);
     }
 }
 

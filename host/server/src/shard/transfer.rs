@@ -147,6 +147,7 @@ impl Shard {
             }
         };
         let results = results.into_iter().map(adopt).collect();
+        self.watch_meanings(now, session);
         let context = Context {
             now,
             request_handle: reply.request_handle,

@@ -127,6 +127,8 @@ pub(crate) struct Item<S> {
     pub(crate) gone: bool,
     /// A triggering item lets its queue be reported, although it only samples; until the queue is sent.
     pub(crate) triggered: bool,
+    /// Info bits of the status that the next notification carries: SemanticsChanged, StructureChanged.
+    pub(crate) news: u16,
     /// Waits for its first sample.
     pub(crate) wants_first: bool,
     /// The sampling group and the place in it.
@@ -162,6 +164,7 @@ impl<S> Item<S> {
             pending: false,
             gone: false,
             triggered: false,
+            news: 0,
             wants_first: false,
             group: NONE,
             group_place: NONE,
@@ -215,6 +218,7 @@ impl<S> Item<S> {
     /// Forgets what is queued.
     pub(crate) fn clear(&mut self) {
         self.queue.clear();
+        self.news = 0;
         if let Some(feed) = self.events_mut() {
             feed.queue.clear();
         }

@@ -215,6 +215,20 @@ impl<S> Subscriptions<S> {
         known
     }
 
+    /// Something that the client has to know of the item's variable changed: the next notification carries these bits of the StatusCode,
+    /// [`SEMANTICS_CHANGED`](StatusCode::SEMANTICS_CHANGED) or [`STRUCTURE_CHANGED`](StatusCode::STRUCTURE_CHANGED), once. False when there
+    /// is no such item.
+    pub fn mark_changed(&mut self, key: ItemKey, bits: u32) -> bool {
+        let bits = bits & (StatusCode::SEMANTICS_CHANGED | StatusCode::STRUCTURE_CHANGED);
+        let Some((subscription, slot)) = self.slot(key) else {
+            return false;
+        };
+        if let Some(item) = subscription.items.item(slot) {
+            item.news |= u16::try_from(bits).unwrap_or(0);
+        }
+        true
+    }
+
     /// Goes through all sources after nodes changed, and does to each item what `decide` says.
     pub fn visit_sources(&mut self, now: Now, mut decide: impl FnMut(ItemKey, &mut S) -> SourceChange<S>) {
         for subscription in &mut self.list {

@@ -557,7 +557,13 @@ impl<S> ItemTable<S> {
                         .queue
                         .pop()
                         .map(|event| writer.push_event(handle, &feed.filter, &event)),
-                    _ => item.queue.send_next(|entry| writer.push(handle, entry, timestamps)),
+                    _ => {
+                        let news = &mut item.news;
+                        item.queue.send_next(|entry| {
+                            entry.info_bits |= u32::from(std::mem::take(news));
+                            writer.push(handle, entry, timestamps);
+                        })
+                    }
                 };
                 if written.is_none() {
                     break;
