@@ -16,6 +16,7 @@ from pathlib import Path
 from asyncua import Client, ua
 from asyncua.crypto import security_policies as policies
 from asyncua.crypto.cert_gen import setup_self_signed_certificate
+from asyncua.ua.ua_binary import struct_from_binary
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 APPLICATION = "urn:backplane:conformance:asyncua"
@@ -346,6 +347,132 @@ async def aggregates(client, ns):
     await subscription.delete()
 
 
+async def create_items(session, subscription, nodes, mode, sampling=50):
+    """Monitored items whose client handles are 1, 2, 3 and so on; returns their ids."""
+    wanted = []
+    for handle, node in enumerate(nodes, start=1):
+        item = ua.MonitoredItemCreateRequest()
+        item.ItemToMonitor.NodeId = ua.NodeId.from_string(node)
+        item.ItemToMonitor.AttributeId = ua.AttributeIds.Value
+        item.MonitoringMode = mode
+        item.RequestedParameters.ClientHandle = handle
+        item.RequestedParameters.SamplingInterval = sampling
+        item.RequestedParameters.QueueSize = 5
+        wanted.append(item)
+    parameters = ua.CreateMonitoredItemsParameters()
+    parameters.SubscriptionId = subscription
+    parameters.TimestampsToReturn = ua.TimestampsToReturn.Both
+    parameters.ItemsToCreate = wanted
+    results = await session.create_monitored_items(parameters)
+    for result in results:
+        result.StatusCode.check()
+    return [result.MonitoredItemId for result in results]
+
+
+async def bare_subscription(session):
+    """A subscription without the client's own Publish loop: the cases send their Publish requests themselves."""
+    request = ua.CreateSubscriptionRequest()
+    request.Parameters.RequestedPublishingInterval = 50
+    request.Parameters.RequestedLifetimeCount = 10_000
+    request.Parameters.RequestedMaxKeepAliveCount = 1_000
+    request.Parameters.PublishingEnabled = True
+    data = await session.session._send_request(request)
+    response = struct_from_binary(ua.CreateSubscriptionResponse, data)
+    response.ResponseHeader.ServiceResult.check()
+    return response.Parameters.SubscriptionId
+
+
+async def next_data(session, acknowledge=()):
+    """The next message with data: its sequence number and pairs of client handle and value."""
+    acks = []
+    for subscription, number in acknowledge:
+        ack = ua.SubscriptionAcknowledgement()
+        ack.SubscriptionId, ack.SequenceNumber = subscription, number
+        acks.append(ack)
+    while True:
+        response = await asyncio.wait_for(session.publish(acks), 10)
+        response.ResponseHeader.ServiceResult.check()
+        acks = []
+        message = response.Parameters.NotificationMessage
+        for part in message.NotificationData:
+            if isinstance(part, ua.DataChangeNotification):
+                return message.SequenceNumber, [(item.ClientHandle, item.Value.Value.Value) for item in part.MonitoredItems]
+
+
+async def triggering(client, ns):
+    """A sampling item is reported when another one, which only samples too, gets something."""
+    session = client.uaclient
+    subscription = await bare_subscription(session)
+    ids = await create_items(session, subscription, ["i=2259", f"ns={ns};s=Counter"], ua.MonitoringMode.Sampling)
+    request = ua.SetTriggeringRequest()
+    request.Parameters.SubscriptionId = subscription
+    request.Parameters.TriggeringItemId = ids[1]
+    request.Parameters.LinksToAdd = [ids[0], 77_777]
+    request.Parameters.LinksToRemove = [ids[0]]
+    data = await session.session._send_request(request)
+    response = struct_from_binary(ua.SetTriggeringResponse, data)
+    response.ResponseHeader.ServiceResult.check()
+    unknown = ua.StatusCodes.BadMonitoredItemIdInvalid
+    equal([code.value for code in response.Parameters.AddResults], [0, unknown], "links added")
+    equal([code.value for code in response.Parameters.RemoveResults], [unknown], "links removed")
+    _, seen = await next_data(session)
+    equal(seen, [(1, 0)], "what the counter triggered")
+    await session.delete_subscriptions([subscription])
+
+
+async def methods_and_republish(client, ns):
+    """GetMonitoredItems, ResendData, and Republish of a message that was received but not acknowledged."""
+    session = client.uaclient
+    server = client.get_node("i=2253")
+    subscription = await bare_subscription(session)
+    ids = await create_items(session, subscription, ["i=2259", f"ns={ns};s=the.answer"], ua.MonitoringMode.Reporting)
+    number, first = await next_data(session)
+    equal(sorted(first), [(1, 0), (2, 42)], "the first values")
+    asked = ua.Variant(subscription, ua.VariantType.UInt32)
+    equal(await server.call_method("0:GetMonitoredItems", asked), [ids, [1, 2]], "GetMonitoredItems")
+    again = await session.session.republish(subscription, number)
+    equal(again.SequenceNumber, number, "the republished message")
+    await server.call_method("0:ResendData", asked)
+    later, resent = await next_data(session, [(subscription, number)])
+    equal((later, sorted(resent)), (number + 1, sorted(first)), "what was resent")
+    try:
+        await session.session.republish(subscription, number)
+    except ua.UaStatusCodeError as error:
+        equal(error.code, ua.StatusCodes.BadMessageNotAvailable, "an acknowledged message")
+    else:
+        raise AssertionError("an acknowledged message is still there")
+    await session.delete_subscriptions([subscription])
+
+
+async def transfer(setup, security):
+    """The connection is cut; another session of the same client takes the subscription over and misses nothing."""
+    old = await setup.client(security)
+    await old.connect()
+    ns = await old.get_namespace_index(SIMULATOR)
+    subscription = await bare_subscription(old.uaclient)
+    await create_items(old.uaclient, subscription, [f"ns={ns};s=Counter"], ua.MonitoringMode.Reporting)
+    number, first = await next_data(old.uaclient)
+    old.disconnect_socket()
+    await asyncio.sleep(0.3)
+    async with await setup.client(security) as new:
+        parameters = ua.TransferSubscriptionsParameters([subscription, 77_777], False)
+        results = await new.uaclient.transfer_subscriptions(parameters)
+        if security == NONE:
+            denied, unknown = ua.StatusCodes.BadUserAccessDenied, ua.StatusCodes.BadSubscriptionIdInvalid
+            equal([it.StatusCode.value for it in results], [denied, unknown], "nobody proved who they are")
+            return
+        equal(results[0].StatusCode.value, 0, "the transfer")
+        check(number in results[0].AvailableSequenceNumbers, f"{number} in {results[0].AvailableSequenceNumbers}")
+        message = await new.uaclient.session.republish(subscription, number)
+        equal(message.SequenceNumber, number, "the republished message")
+        later, values = await next_data(new.uaclient, [(subscription, number)])
+        equal(later, number + 1, "the sequence number goes on")
+        equal(values[0][1], first[-1][1] + 1, "the first value after the cut")
+        again = await new.uaclient.transfer_subscriptions(ua.TransferSubscriptionsParameters([subscription], False))
+        equal(again[0].StatusCode.value, ua.StatusCodes.BadNothingToDo, "a second transfer")
+        await new.uaclient.delete_subscriptions([subscription])
+
+
 async def server_object(client):
     namespaces = await client.get_namespace_array()
     equal(namespaces[0], "http://opcfoundation.org/UA/", "namespace 0")
@@ -472,6 +599,9 @@ async def services(setup):
             await cases.run(f"structures {name}", structures(client, ns))
             await cases.run(f"aggregates {name}", aggregates(client, ns))
             await cases.run(f"events {name}", events(client, ns))
+            await cases.run(f"triggering {name}", triggering(client, ns))
+            await cases.run(f"methods and republish {name}", methods_and_republish(client, ns))
+        await cases.run(f"transfer {name}", transfer(setup, security))
     for security in SECURITIES:
         for user in (None, ("user1", "password1")):
             name = f"session {name_of(security)} {'user' if user else 'anonymous'}"

@@ -217,6 +217,7 @@ impl Shard {
             ticket: PublishTicket(ticket),
         };
         let served = serve(&mut scene, work);
+        let made = std::mem::take(&mut scene.made);
         // Before the answer: from then on the client counts on its events.
         self.count_event_items(session);
         match served {
@@ -224,7 +225,7 @@ impl Shard {
             Ok(None) => {}
             Err(status) => reply.send(context.fault_message(status), None),
         }
-        for (key, node) in std::mem::take(&mut scene.made) {
+        for (key, node) in made {
             self.meanings.add(&snapshot, &node, (session, key));
         }
         self.settle(now, session);
