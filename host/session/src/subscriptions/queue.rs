@@ -95,7 +95,12 @@ impl ItemQueue {
         }
         if self.capacity == 1 {
             // A buffer of the newest value, whatever the discard policy; overwriting it is no overflow.
-            self.newest = Some(entry);
+            if self.newest.as_ref().is_some_and(|newest| newest.marker) {
+                self.drop_oldest_marking(false);
+                self.shift(entry);
+            } else {
+                self.newest = Some(entry);
+            }
             return Pushed::Replaced;
         }
         if self.discard_oldest {
@@ -164,8 +169,8 @@ impl ItemQueue {
             if self.capacity == 1 || self.discard_oldest {
                 let mark = self.capacity > 1;
                 self.drop_oldest_marking(mark);
-            } else if let Some(newest) = self.newest.take() {
-                self.replace_last(newest.overflowed());
+            } else {
+                self.drop_before_last();
             }
         }
         if self.older.is_empty() {
@@ -213,21 +218,33 @@ impl ItemQueue {
 
     /// Puts `entry` in the place of the value added last.
     fn replace_last(&mut self, entry: Entry) {
-        match &self.newest {
-            Some(newest) if newest.marker => {
-                if let Some(place) = self.older.iter().rposition(|entry| !entry.marker) {
-                    self.older.remove(place);
-                }
-                self.shift(entry);
+        if self.newest.as_ref().is_some_and(|newest| newest.marker) {
+            if let Some(place) = self.older.iter().rposition(|entry| !entry.marker) {
+                self.older.remove(place);
             }
-            Some(_) => self.newest = Some(entry),
-            None => {
-                // Only while shrinking, with the newest in hand: the value before it goes.
-                if let Some(place) = self.older.iter().rposition(|entry| !entry.marker) {
-                    self.older.remove(place);
-                }
-                self.newest = Some(entry);
+            self.shift(entry);
+        } else {
+            self.newest = Some(entry);
+        }
+    }
+
+    /// Shrinking that keeps the oldest: the last value takes the place of the one before it, and carries the Overflow bit.
+    fn drop_before_last(&mut self) {
+        let value_before =
+            |older: &VecDeque<Entry>, end: usize| older.iter().take(end).rposition(|entry| !entry.marker);
+        let mut end = self.older.len();
+        let last = match &mut self.newest {
+            Some(newest) if !newest.marker => Some(newest),
+            _ => {
+                end = value_before(&self.older, end).unwrap_or(0);
+                self.older.get_mut(end)
             }
+        };
+        if let Some(last) = last {
+            last.info_bits |= StatusCode::OVERFLOW_BITS;
+        }
+        if let Some(place) = value_before(&self.older, end) {
+            self.older.remove(place);
         }
     }
 }

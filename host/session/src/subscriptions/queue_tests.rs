@@ -170,3 +170,34 @@ fn resizing_keeps_the_order() {
     queue.push(value(3));
     assert_eq!(drain(&mut queue), "1 2 3");
 }
+
+#[test]
+fn a_queue_of_one_keeps_the_marker_and_the_newest_value() {
+    for discard_oldest in [true, false] {
+        let mut queue = queue(1, discard_oldest, 1);
+        queue.push_marker(marker());
+        assert_eq!(queue.push(value(2)), Pushed::Replaced);
+        assert_eq!(queue.len(), 2);
+        assert_eq!(drain(&mut queue), "gone 2");
+    }
+}
+
+#[test]
+fn resizing_loses_values_and_never_the_marker() {
+    for (capacity, discard_oldest, expected) in [
+        (3, true, "2! 3 4 gone"),
+        (3, false, "1 2 4! gone"),
+        (2, false, "1 4! gone"),
+        (1, true, "4 gone"),
+    ] {
+        let mut queue = queue(4, true, 4);
+        queue.push_marker(marker());
+        queue.resize(capacity, discard_oldest);
+        assert_eq!(drain(&mut queue), expected, "to {capacity}, {discard_oldest}");
+    }
+    let mut queue = queue(4, true, 2);
+    queue.push_marker(marker());
+    queue.push(value(3));
+    queue.resize(2, false);
+    assert_eq!(drain(&mut queue), "1 gone 3!");
+}
