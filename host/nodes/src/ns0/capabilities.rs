@@ -10,7 +10,7 @@ use crate::ns0::status::ServerStatus;
 use crate::space::AddressSpace;
 
 /// What the server says of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerInfo {
     /// The first entry of ServerArray.
     pub application_uri: String,
@@ -23,7 +23,7 @@ pub struct ServerInfo {
 }
 
 /// ServerCapabilities that other parts of the server enforce; those of this crate come from its own `Limits`. 0: no limit, or not supported.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Capabilities {
     /// MinSupportedSampleRate, in ms.
     pub min_supported_sample_rate: f64,
