@@ -326,3 +326,37 @@ fn events_lost_on_their_way_are_reported_by_every_item_that_they_would_have_reac
         .events_lost(session.now, &lost, |source| *source == 100);
     assert_eq!(session.levels().len(), 1);
 }
+
+#[test]
+fn an_event_lets_linked_values_be_reported() {
+    let mut session = session();
+    let (notifier, _) = session.create(100, parameters(select_level())).unwrap();
+    let (value, _) = session.create(1, parameters(ExtensionObject::NULL)).unwrap();
+    session
+        .subscriptions
+        .set_monitoring_mode(
+            session.now,
+            session.subscription,
+            MonitoringMode::SAMPLING,
+            &[value, notifier],
+        )
+        .unwrap();
+    let links = backplane_types::SetTriggeringRequest {
+        subscription_id: session.subscription,
+        triggering_item_id: notifier,
+        links_to_add: vec![value],
+        ..backplane_types::SetTriggeringRequest::default()
+    };
+    assert_eq!(
+        session.subscriptions.set_triggering(&links).unwrap().add,
+        [StatusCode::GOOD]
+    );
+    let (values, events) = session.publish();
+    assert!(values.is_empty() && events.is_empty(), "nothing has happened");
+    assert!(session.happen(1i32));
+    let (values, events) = session.publish();
+    assert!(!values.is_empty(), "the event triggers");
+    assert!(events.is_empty(), "and is not reported itself");
+    let (values, _) = session.publish();
+    assert!(values.is_empty(), "once");
+}
