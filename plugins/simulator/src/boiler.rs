@@ -143,13 +143,13 @@ impl Boiler {
             .add(Type::event(ns.id("LevelAlarmType"), "LevelAlarmType"))
             .add(Property::new(
                 ns.id("LevelAlarmType.Level"),
-                &ns.id("LevelAlarmType"),
+                ns.id("LevelAlarmType"),
                 "Level",
                 0f32,
             ))
             .add(Property::new(
                 ns.id("LevelAlarmType.State"),
-                &ns.id("LevelAlarmType"),
+                ns.id("LevelAlarmType"),
                 "State",
                 String::new(),
             ))

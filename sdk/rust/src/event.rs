@@ -6,16 +6,27 @@ use crate::{DateTime, Fault, LocalizedText, NodeId, QualifiedName, Typed, Value,
 /// SourceName, Time and ReceiveTime.
 ///
 /// ```
-/// # use backplane_sdk::{Event, testing::FakeHost, namespace};
-/// # let host = FakeHost::new();
+/// # use backplane_sdk::{Event, Fault, NodeManager, StartReason, namespace, testing::FakeHost};
+/// # #[derive(Default)]
+/// # struct Tank;
+/// # impl NodeManager for Tank {
+/// #     fn start(&mut self, _reason: StartReason) -> Result<(), Fault> {
+/// #         Ok(())
+/// #     }
+/// # }
+/// # backplane_sdk::plugin!(Tank);
+/// # fn main() {
+/// # let host = FakeHost::<Tank>::new();
 /// let ns = namespace("urn:example:tank");
 /// let event = Event::new(ns.id("Tank"), ns.id("LevelAlarmType"))
 ///     .severity(700)
 ///     .message("The tank is nearly full")
 ///     .field(ns.name("Level"), 91.5);
 /// # assert!(format!("{event:?}").contains("1:Level"));
-/// # let _ =
-/// event.raise();
+/// let raised = event.raise();
+/// # assert!(raised.is_ok());
+/// # assert_eq!(host.events()[0].fields.len(), 3);
+/// # }
 /// ```
 #[must_use = "an event happens when it is raised"]
 #[derive(Clone, Debug, PartialEq)]
