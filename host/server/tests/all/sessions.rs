@@ -230,7 +230,6 @@ async fn a_thousand_sessions_close_at_once() {
             let close = CloseSessionRequest {
                 request_header: as_session(token),
                 delete_subscriptions: true,
-                ..CloseSessionRequest::default()
             };
             bytes.extend(raw.chunk(b"MSGF", id, &body(&close)));
         }
