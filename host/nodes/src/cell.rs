@@ -11,6 +11,7 @@ use arc_swap::ArcSwapOption;
 use backplane_types::{BuiltInType, DataValue, DataValueHead, DateTime, Encoder, StatusCode, Variant};
 
 use crate::timestamps::Stamps;
+use crate::watch::{ChangeFeed, Watchers};
 
 /// Kind 0: the value is `Empty`.
 const KIND_EMPTY: u8 = 0;
@@ -48,6 +49,7 @@ pub struct ValueCell {
     server: AtomicI64,
     /// Set if and only if the kind is large.
     large: ArcSwapOption<Large>,
+    watchers: Watchers,
 }
 
 /// One consistent look at a cell.
@@ -130,6 +132,7 @@ impl ValueCell {
             source: AtomicI64::new(packed.source),
             server: AtomicI64::new(packed.server),
             large: ArcSwapOption::new(packed.large),
+            watchers: Watchers::default(),
         }
     }
 
@@ -159,6 +162,18 @@ impl ValueCell {
             server_picoseconds: None,
         };
         (look.sequence >> 1, value)
+    }
+
+    /// As [`read`](Self::read) for a Good value that is in the cell itself, with `now` as its server time; none for another one.
+    #[inline]
+    pub(crate) fn read_good_scalar(&self, now: DateTime) -> Option<DataValue> {
+        let Inside { kind, bits, source } = self.look_inside()?;
+        Some(DataValue {
+            value: Variant::from_bits(kind, bits)?,
+            source_timestamp: (source != 0).then(|| DateTime::from_ticks(source)),
+            server_timestamp: Some(now),
+            ..DataValue::default()
+        })
     }
 
     /// The status alone.
@@ -224,7 +239,32 @@ impl ValueCell {
         self.head
             .store(head(kind_of(old), flags, Some(status)), Ordering::Relaxed);
         self.server.store(now.ticks(), Ordering::Relaxed);
-        self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        self.sequence.store(sequence.wrapping_add(2), Ordering::SeqCst);
+        self.watchers.tell();
+    }
+
+    /// Lets a watcher hear of writes: once after each [`arm`](Self::arm), as `token` in its feed. `number` is the watcher's, below
+    /// [`MAX_WATCHERS`](crate::MAX_WATCHERS).
+    pub fn watch(&self, number: u8, token: u32, feed: &Arc<ChangeFeed>) {
+        self.watchers.add(number, token, feed);
+    }
+
+    /// The token that a watcher has given.
+    #[must_use]
+    pub fn watch_token(&self, number: u8) -> Option<u32> {
+        self.watchers.token(number)
+    }
+
+    /// Lets a watcher hear of nothing any more.
+    pub fn unwatch(&self, number: u8) {
+        self.watchers.remove(number);
+    }
+
+    /// Lets a watcher hear of the next write. False when the cell has been written since `version`: then that write is not told.
+    #[must_use]
+    pub fn arm(&self, number: u8, version: u64) -> bool {
+        self.watchers.arm(number);
+        self.sequence.load(Ordering::SeqCst) >> 1 == version
     }
 
     /// Takes over what a newer declaration of the same node says: its value counts only where nobody has set one, or while the old one is
@@ -358,7 +398,8 @@ impl ValueCell {
         // The old value is dropped after the sequence is even: freeing it may take a while.
         let replaces = packed.large.is_some() || was_large;
         let old = if replaces { self.large.swap(packed.large) } else { None };
-        self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        self.sequence.store(sequence.wrapping_add(2), Ordering::SeqCst);
+        self.watchers.tell();
         drop(old);
     }
 }

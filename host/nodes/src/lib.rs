@@ -26,6 +26,7 @@ mod structure;
 pub mod timestamps;
 pub mod typing;
 pub mod units;
+mod watch;
 
 pub use cell::ValueCell;
 pub use changes::{NodeChange, StructureChange};
@@ -40,3 +41,4 @@ pub use semantics::MeaningChange;
 pub use source::ReadSource;
 pub use space::{AddressSpace, AttachError, ManagerId, Snapshot, UpdateError};
 pub use timestamps::Stamps;
+pub use watch::{ChangeFeed, MAX_WATCHERS};

@@ -2,6 +2,7 @@
 //!
 //! It owns the shape of a call to a manager. It must not know how a manager runs (executor, sandbox, retries), nor what a session is.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -134,6 +135,8 @@ pub struct Facets {
     pub writes: Writes,
     /// Answers `call`; without it methods answer `BadNotImplemented`.
     pub methods: bool,
+    /// Wants to know which of its variables are monitored.
+    pub demand: bool,
 }
 
 /// What serves a part of the address space. Everything declared in its `Model` is answered without it, but for the facets it has.
@@ -170,6 +173,12 @@ pub trait NodeManager: Send + Sync {
         tag: u32,
         inputs: Vec<Variant>,
     ) -> BoxFuture<'a, Result<CallOutcome, Fault>>;
+
+    /// Which of its variables are monitored, by tag, with the fastest sampling interval in ms that anybody holds (0: by exception). Always all of
+    /// them, and only said to a manager whose [`Facets::demand`] is set. Must return at once.
+    fn watched(&self, tags: Arc<BTreeMap<u32, f64>>) {
+        let _ = tags;
+    }
 
     /// It broke the rules above (too few results, wrong types). For logs, metrics and supervision.
     fn misbehaved(&self, detail: &str);

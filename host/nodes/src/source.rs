@@ -39,7 +39,8 @@ enum Origin {
 #[derive(Debug, Clone)]
 pub struct ReadSource {
     origin: Origin,
-    range: Option<NumericRange>,
+    /// Few have one.
+    range: Option<Box<NumericRange>>,
 }
 
 impl ReadSource {
@@ -71,6 +72,12 @@ impl ReadSource {
         }
     }
 
+    /// Whether the value stays as it is for as long as the structure stands.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        matches!(self.origin, Origin::Value(_) | Origin::Attribute(_))
+    }
+
     /// Whether both read the same thing, so that nothing needs to be reported when one takes the place of the other.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
@@ -90,6 +97,12 @@ impl ReadSource {
     /// The present value, with both times; none if it is on demand.
     #[must_use]
     pub fn read(&self, now: Now) -> Option<DataValue> {
+        if self.range.is_none()
+            && let Origin::Cell(cell) = &self.origin
+            && let Some(value) = cell.read_good_scalar(now.utc)
+        {
+            return Some(value);
+        }
         let mut value = match &self.origin {
             Origin::Cell(cell) => cell.read(),
             Origin::Live(live) => (live.0)(now),
@@ -186,6 +199,7 @@ impl Snapshot {
                 Origin::Attribute(Arc::new(value))
             }
         };
+        let range = range.map(Box::new);
         Ok(ReadSource { origin, range })
     }
 

@@ -113,6 +113,21 @@ impl Snapshot {
         self.attached.get(key.slot as usize).map(|entry| entry.id)
     }
 
+    /// The manager and the tag of a variable, if the manager wants to know what is monitored.
+    #[must_use]
+    pub fn demand(&self, id: &NodeId) -> Option<(ManagerId, u32)> {
+        let key = self.graph.find(id)?;
+        let attached = self.attached_at(key.slot)?;
+        let tag = self.node(key)?.variable()?.tag;
+        (tag != 0 && attached.manager.facets().demand).then_some((attached.id, tag))
+    }
+
+    /// Managers that want to know what is monitored.
+    pub fn demanding(&self) -> impl Iterator<Item = (ManagerId, &Arc<dyn NodeManager>)> {
+        let wanting = self.attached.iter().filter(|attached| attached.manager.facets().demand);
+        wanting.map(|attached| (attached.id, &attached.manager))
+    }
+
     pub(crate) fn node(&self, key: NodeKey) -> Option<&Node> {
         self.graph.node(key)
     }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use backplane_nodes::{CallContext, CallOutcome, Fault, WriteOperation};
 use backplane_types::{DataValue, NodeId, StatusCode, Variant};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::demand::{Demand, Watched};
 use crate::instance::{Death, Handover, Instance};
 use crate::reads::{self, Job};
 use crate::state::{Cancelled, Clock};
@@ -71,14 +72,18 @@ pub(crate) enum Exit {
 }
 
 /// Serves until the mailbox has no sender any more, or the guest dies.
-pub(crate) async fn serve(mut instance: Instance, inbox: mpsc::Receiver<Envelope>, clock: Clock) -> Exit {
+pub(crate) async fn serve(
+    mut instance: Instance,
+    inbox: mpsc::Receiver<Envelope>,
+    clock: Clock,
+    watched: watch::Receiver<Watched>,
+) -> Exit {
     let mut inbox = Inbox { inbox, ahead: None };
+    let (per_second, most) = instance.demand_pace();
+    let mut demand = Demand::new(watched, per_second, most);
     loop {
-        let due = if instance.is_serving() {
-            instance.next_timer()
-        } else {
-            None
-        };
+        let serves = instance.is_serving();
+        let due = if serves { instance.next_timer() } else { None };
         let done = tokio::select! {
             message = inbox.next() => match message {
                 Some(envelope) => handle(&mut instance, envelope, &mut inbox, &clock).await,
@@ -87,6 +92,9 @@ pub(crate) async fn serve(mut instance: Instance, inbox: mpsc::Receiver<Envelope
             () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {
                 // It may have been retired while it slept.
                 if instance.is_serving() { instance.wake().await } else { Ok(()) }
+            }
+            () = demand.due(), if serves && instance.wants_demand() => {
+                if instance.is_serving() { instance.demand(&demand.take(Instant::now())).await } else { Ok(()) }
             }
         };
         if let Err(death) = done {

@@ -85,7 +85,7 @@ facets! {
     reader: reader = "reader", true;
     writer: writer = "writer", true;
     methods: methods = "methods", true;
-    demand: demand = "demand", false;
+    demand: demand = "demand", true;
     history: history = "history", false;
     conditions: conditions = "conditions", false;
     view: view = "view", false;

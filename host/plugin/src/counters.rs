@@ -44,6 +44,8 @@ counters! {
     methods,
     /// Timers that were due.
     wakes,
+    /// Times that the plugin was told what is watched.
+    demands,
     /// Values published and taken.
     published,
     /// Values refused: unknown tag, wrong type, too large.

@@ -237,6 +237,32 @@ impl Instance {
         Ok(())
     }
 
+    /// Whether it wants to know what is watched.
+    pub(crate) fn wants_demand(&self) -> bool {
+        self.facets.demand.is_some()
+    }
+
+    /// `demand.changed`.
+    pub(crate) async fn demand(&mut self, items: &[(u32, Option<f64>)]) -> Result<(), Death> {
+        let Some(facet) = &self.facets.demand else {
+            return Ok(());
+        };
+        self.shared.counters.demands.one();
+        guarded!(
+            self,
+            "demand.changed",
+            self.shared.limits.demand,
+            facet,
+            call_changed(items)
+        )
+    }
+
+    /// How often in a second, and with how many variables at a time, it is told what is watched.
+    pub(crate) fn demand_pace(&self) -> (u32, usize) {
+        let limits = &self.shared.limits;
+        (limits.demand_calls, limits.demand_items)
+    }
+
     /// `lifecycle.stop`.
     pub(crate) async fn stop(&mut self) -> Result<(), Death> {
         let Some(lifecycle) = &self.facets.lifecycle else {

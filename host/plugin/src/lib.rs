@@ -14,6 +14,7 @@ mod classifier;
 mod component;
 mod convert;
 mod counters;
+mod demand;
 mod engine;
 mod events;
 mod evidence;

@@ -51,6 +51,12 @@ pub struct Limits {
     pub stop: Deadline,
     /// `reader.read`.
     pub read: Deadline,
+    /// `demand.changed`.
+    pub demand: Deadline,
+    /// How often in a second `demand.changed` is called at most.
+    pub demand_calls: u32,
+    /// Variables in one call of `demand.changed`; further ones come in the next.
+    pub demand_items: usize,
     /// `writer.write`.
     pub write: Deadline,
     /// `methods.invoke`.
@@ -116,6 +122,9 @@ impl Default for Limits {
             wake: Deadline::millis(1_000, 5_000),
             stop: Deadline::millis(1_000, 5_000),
             read: Deadline::millis(250, 5_000),
+            demand: Deadline::millis(250, 5_000),
+            demand_calls: 4,
+            demand_items: 10_000,
             write: Deadline::millis(250, 5_000),
             call: Deadline::millis(2_000, 30_000),
             classify: Deadline::millis(20, 50),
@@ -156,6 +165,8 @@ pub struct LimitOverrides {
     wake: Option<DeadlineOverride>,
     stop: Option<DeadlineOverride>,
     read: Option<DeadlineOverride>,
+    demand: Option<DeadlineOverride>,
+    demand_calls: Option<u32>,
     write: Option<DeadlineOverride>,
     call: Option<DeadlineOverride>,
     classify: Option<DeadlineOverride>,
@@ -220,6 +231,9 @@ impl LimitOverrides {
         if let Some(events) = self.events_per_second {
             limits.events_per_second = events;
         }
+        if let Some(calls) = self.demand_calls {
+            limits.demand_calls = calls;
+        }
         if let Some(lines) = self.log_lines {
             limits.log_lines = lines;
         }
@@ -228,6 +242,7 @@ impl LimitOverrides {
             (self.wake, &mut limits.wake),
             (self.stop, &mut limits.stop),
             (self.read, &mut limits.read),
+            (self.demand, &mut limits.demand),
             (self.write, &mut limits.write),
             (self.call, &mut limits.call),
             (self.classify, &mut limits.classify),

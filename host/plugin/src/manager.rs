@@ -2,6 +2,7 @@
 //!
 //! Owns the route to the instance that serves. It must not know how instances come and go.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,10 +11,11 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use backplane_nodes::{BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, WriteOperation};
 use backplane_types::{DataValue, NodeId, StatusCode, Variant};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::actor::{Envelope, Reply, Work};
 use crate::counters::Counters;
+use crate::demand::Watched;
 use crate::instance::Handover;
 use crate::state::{Cancelled, Clock};
 
@@ -25,6 +27,8 @@ pub(crate) struct PluginManager {
     route: ArcSwapOption<mpsc::Sender<Envelope>>,
     /// Kept while nothing serves: a plugin that is away has not lost its abilities, it does not answer.
     facets: ArcSwap<Facets>,
+    /// What somebody monitors. It outlives instances: a new one is told all of it.
+    watched: watch::Sender<Watched>,
 }
 
 /// Tells the guest, when it asks, that the caller has gone.
@@ -44,6 +48,7 @@ impl PluginManager {
             counters,
             route: ArcSwapOption::empty(),
             facets: ArcSwap::from_pointee(Facets::default()),
+            watched: watch::Sender::new(Watched::default()),
         }
     }
 
@@ -51,6 +56,11 @@ impl PluginManager {
     pub(crate) fn connect(&self, mailbox: mpsc::Sender<Envelope>, facets: Facets) {
         self.facets.store(Arc::new(facets));
         self.route.store(Some(Arc::new(mailbox)));
+    }
+
+    /// What somebody monitors, now and later.
+    pub(crate) fn watched(&self) -> watch::Receiver<Watched> {
+        self.watched.subscribe()
     }
 
     /// Nothing serves.
@@ -168,6 +178,16 @@ impl NodeManager for PluginManager {
             })
             .await
         })
+    }
+
+    fn watched(&self, tags: Arc<BTreeMap<u32, f64>>) {
+        self.watched.send_if_modified(|old| {
+            let changed = *old != tags;
+            if changed {
+                *old = tags;
+            }
+            changed
+        });
     }
 
     fn misbehaved(&self, detail: &str) {

@@ -209,7 +209,8 @@ impl Supervisor {
         self.show(plan, PluginState::Serving, &instance);
         self.restarts.serving(plan.shared.now().mono);
         let clock = Arc::clone(&plan.shared.clock);
-        self.task = Some(self.engine.executor().spawn(serve(instance, inbox, clock)));
+        let watched = self.manager.watched();
+        self.task = Some(self.engine.executor().spawn(serve(instance, inbox, clock, watched)));
         Ok(())
     }
 
@@ -450,6 +451,7 @@ fn facets(prepared: &Prepared) -> Facets {
             Writes::Refused
         },
         methods: has("methods"),
+        demand: has("demand"),
     }
 }
 

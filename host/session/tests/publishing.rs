@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use backplane_session::{Limits, State, SubscriptionParameters, SubscriptionRegistry};
 use backplane_types::{BinaryDecode, DecodeLimits, Decoder, NotificationMessage, StatusCode};
 use support::{PARAMETERS, bench, bench_in, bench_with};
@@ -550,5 +552,43 @@ fn limits_of_subscriptions() {
     assert_eq!(
         one.subscriptions.delete_subscriptions(&vec![1; 10_001]),
         Err(StatusCode::BAD_TOO_MANY_OPERATIONS)
+    );
+}
+
+#[test]
+fn a_notification_allocates_nothing_beside_its_message() {
+    const ITEMS: u32 = 500;
+    let mut it = bench();
+    it.world.sampled.reserve(100_000);
+    let id = it.create_every(100.0);
+    let nodes: Vec<u32> = (0..ITEMS).collect();
+    for node in &nodes {
+        it.set(*node, 0);
+    }
+    it.items(id, &nodes);
+    let mut values = 1..;
+    let mut round = |it: &mut support::Bench| {
+        let value: i32 = values.next().unwrap();
+        for node in &nodes {
+            it.set(*node, value);
+        }
+        let sequence = it.publish_with(None, &[]);
+        assert_eq!(sequence, it.publish_with(None, &[]) - 1);
+        it.now = it.now.after(Duration::from_millis(100));
+        let counted = allocation_counter::measure(|| it.subscriptions.handle_timeout(it.now, &mut it.world));
+        it.collect();
+        assert_eq!(
+            it.messages().iter().map(|message| message.data.len()).sum::<usize>(),
+            ITEMS as usize
+        );
+        counted.count_total
+    };
+    for _ in 0..3 {
+        round(&mut it);
+    }
+    let allocations = round(&mut it);
+    assert!(
+        allocations <= 8,
+        "{allocations} allocations for a message of {ITEMS} notifications"
     );
 }

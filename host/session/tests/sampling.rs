@@ -356,3 +356,196 @@ fn a_disabled_item_whose_node_went_says_so_when_it_is_enabled() {
     it.run(100);
     assert_eq!(it.message().data[0].1.status(), StatusCode::BAD_NODE_ID_UNKNOWN);
 }
+
+/// Changes a node and wakes the items that rest on it, as a caller does whose sources tell.
+fn change(it: &mut support::Bench, node: u32, value: i32) {
+    it.set(node, value);
+    let (woken, resting) = std::mem::take(&mut it.world.resting)
+        .into_iter()
+        .partition(|(_, of)| *of == node);
+    it.world.resting = resting;
+    let woken: Vec<(backplane_session::SampleKey, u32)> = woken;
+    for (key, _) in woken {
+        assert!(it.subscriptions.wake(it.now, key));
+    }
+}
+
+#[test]
+fn a_thousand_items_of_which_few_change_cost_what_the_few_cost() {
+    const SOME: u32 = 20;
+    const ALL: u32 = 1000;
+    let mut it = bench();
+    it.world.tells = true;
+    let id = it.create_every(50.0);
+    let nodes: Vec<u32> = (0..ALL).collect();
+    for node in &nodes {
+        it.set(*node, 0);
+        it.item(id, *node, |request| {
+            request.sampling_interval = 50.0;
+            request.queue_size = 100;
+        });
+    }
+    it.publish();
+    it.run(150);
+    let mut got = it.all_numbers();
+    assert_eq!(got.len(), 1000);
+    it.world.sampled.clear();
+    got.clear();
+    for round in 1..=20 {
+        for node in 0..SOME {
+            change(&mut it, node, round);
+        }
+        it.publish();
+        it.run(50);
+        got.extend(it.all_numbers());
+    }
+    let looks = it.world.sampled.len();
+    assert!(
+        looks <= (SOME * 21) as usize,
+        "{looks} looks at {SOME} items that changed 20 times"
+    );
+    assert_eq!(got.len(), (SOME * 20) as usize, "every change is reported");
+    it.world.sampled.clear();
+    it.run(1000);
+    assert!(
+        it.world.sampled.len() <= SOME as usize,
+        "what does not change is not looked at"
+    );
+}
+
+#[test]
+fn an_item_at_rest_keeps_to_its_interval_and_to_the_latest_value() {
+    let mut it = bench();
+    it.world.tells = true;
+    let id = it.create_every(10.0);
+    it.set(1, 0);
+    it.item(id, 1, |request| {
+        request.sampling_interval = 50.0;
+        request.queue_size = 100;
+    });
+    let start = it.now.mono;
+    it.publish();
+    it.run(1000);
+    it.world.sampled.clear();
+    it.all_numbers();
+    it.run(7);
+    for value in 1..=3 {
+        change(&mut it, 1, value);
+    }
+    it.publish_many(2);
+    it.run(43);
+    assert_eq!(
+        it.world.sampled,
+        [(start + Duration::from_millis(1050), 1)],
+        "on its grid, once"
+    );
+    it.run(10);
+    assert_eq!(it.all_numbers(), [3.0]);
+}
+
+#[test]
+fn what_changes_at_every_tick_is_looked_at_without_being_told() {
+    let mut it = bench();
+    it.world.tells = true;
+    let id = it.create_every(100.0);
+    it.set(1, 0);
+    it.item(id, 1, |request| {
+        request.sampling_interval = 10.0;
+        request.queue_size = 1000;
+    });
+    it.run(100);
+    let mut told = 0;
+    for value in 1..=50 {
+        told += it.world.resting.len();
+        change(&mut it, 1, value);
+        it.run(10);
+    }
+    assert!(told <= 3, "told {told} times");
+    it.run(10);
+    assert_eq!(it.world.resting.len(), 1, "it rests when it changes no more");
+    it.publish();
+    it.run(100);
+    assert_eq!(it.all_numbers().len(), 51, "every sample was taken");
+}
+
+#[test]
+fn what_is_reported_by_exception_is_sampled_when_it_changes_but_not_too_often() {
+    let mut it = bench();
+    it.world.tells = true;
+    let id = it.create_every(1000.0);
+    it.set(1, 0);
+    let mut one = request(1);
+    one.requested_parameters.sampling_interval = 0.0;
+    let mut traits = NUMBER;
+    traits.minimum_sampling_interval = 0.0;
+    let resolved = ResolvedItem {
+        source: source(1),
+        initial: None,
+        traits,
+    };
+    it.subscriptions
+        .create_monitored_items(it.now, id, TimestampsToReturn::BOTH, vec![(&one, Ok(resolved))])
+        .unwrap();
+    it.run(500);
+    it.world.sampled.clear();
+    it.run(3);
+    change(&mut it, 1, 1);
+    let changed = it.now.mono;
+    assert_eq!(it.subscriptions.poll_timeout(), Some(changed), "at once");
+    it.run(0);
+    change(&mut it, 1, 2);
+    it.run(30);
+    let times: Vec<Duration> = it.world.sampled.iter().map(|(time, _)| *time - changed).collect();
+    assert_eq!(times.first(), Some(&Duration::ZERO));
+    assert_eq!(times.get(1), Some(&Duration::from_millis(10)), "{times:?}");
+    assert!(times.len() <= 3, "{times:?}");
+}
+
+#[test]
+fn an_item_that_rests_can_be_deleted_disabled_modified_and_bound_anew() {
+    let mut it = bench();
+    it.world.tells = true;
+    let id = it.create_every(10.0);
+    for node in 1..=4 {
+        it.set(node, 0);
+    }
+    let ids: Vec<u32> = (1..=4)
+        .map(|node| it.item(id, node, |request| request.sampling_interval = 50.0))
+        .collect();
+    it.run(200);
+    let keys = it.world.resting.clone();
+    assert_eq!(keys.len(), 4);
+    it.subscriptions.delete_monitored_items(id, &ids[..1]).unwrap();
+    it.subscriptions
+        .set_monitoring_mode(it.now, id, MonitoringMode::DISABLED, &ids[1..2])
+        .unwrap();
+    it.subscriptions.rebind(it.now, key(id, ids[2]), source(9), None);
+    it.set(9, 7);
+    for (key, _) in &keys {
+        assert!(it.subscriptions.wake(it.now, *key));
+    }
+    let modify = MonitoredItemModifyRequest {
+        monitored_item_id: ids[3],
+        requested_parameters: {
+            let mut parameters = request(4).requested_parameters;
+            parameters.sampling_interval = 20.0;
+            parameters
+        },
+    };
+    it.subscriptions
+        .modify_monitored_items(it.now, id, TimestampsToReturn::BOTH, &[modify])
+        .unwrap();
+    it.world.sampled.clear();
+    it.run(200);
+    let looked: std::collections::BTreeSet<u32> = it.world.sampled.iter().map(|(_, node)| *node).collect();
+    assert_eq!(looked, [4, 9].into());
+    it.subscriptions
+        .set_monitoring_mode(it.now, id, MonitoringMode::REPORTING, &ids[1..2])
+        .unwrap();
+    it.world.sampled.clear();
+    it.run(200);
+    assert!(
+        it.world.sampled.iter().any(|(_, node)| *node == 2),
+        "enabled, it is sampled again"
+    );
+}

@@ -153,6 +153,27 @@ fn a_value_that_was_being_fetched_is_asked_for_again() {
 }
 
 #[test]
+fn an_item_at_rest_is_looked_at_again_where_it_comes_to() {
+    let (mut old, mut new, _) = sessions(&Limits::default());
+    (old.world.tells, new.world.tells) = (true, true);
+    let id = old.create(&PARAMETERS);
+    old.items(id, &[1]);
+    old.run(500);
+    assert_eq!(old.world.resting.len(), 1);
+    transfer(&mut old, &mut new, id, false);
+    new.run(200);
+    assert_eq!(new.world.sampled.len(), 1);
+    assert_eq!(new.world.resting.len(), 1, "whoever wakes it is told where it is");
+    new.set(1, 7.0);
+    let (key, _) = new.world.resting[0];
+    assert!(new.subscriptions.wake(new.now, key));
+    new.publish_many(2);
+    new.run(200);
+    let numbers = new.all_numbers();
+    assert_eq!(numbers.last(), Some(&7.0), "{numbers:?}");
+}
+
+#[test]
 fn places_are_limited() {
     let limits = Limits {
         max_subscriptions: 2,

@@ -32,8 +32,14 @@ pub(crate) enum Command {
     Ondemand(Load),
     /// One writer and 5 subscriptions with 100 items in each of 20 sessions; requests are notifications
     Sub(Load),
-    /// Items on variables that count their reads: did each get 99 % of its samples?
+    /// Items on counters: did each get its samples? 99.9 %, and 99 % of counters that the plugin is asked for
     Counters(Load),
+    /// One subscription with 1,000 items of which 20 change, and one with only the 20: what do the others cost?
+    Changes(Load),
+    /// 10 sessions with 10,000 items each that are sampled every second: memory of an item, and whether a change is missed
+    Items(Load),
+    /// From the write of a value to its notification, publishing every 10 ms
+    Latency(Load),
     /// 2,000 sessions that do nothing: memory of each, CPU of all
     Idle(Load),
     /// One session with one request at a time: alone, and beside 10 sessions of another user with 1,000 under way each
@@ -53,6 +59,9 @@ pub(crate) enum Scenario {
     Ondemand,
     Sub,
     Counters,
+    Changes,
+    Items,
+    Latency,
     Idle,
     Flood,
 }
@@ -68,6 +77,9 @@ impl Scenario {
             Self::Ondemand => "ondemand",
             Self::Sub => "sub",
             Self::Counters => "counters",
+            Self::Changes => "changes",
+            Self::Items => "items",
+            Self::Latency => "latency",
             Self::Idle => "idle",
             Self::Flood => "flood",
         }
@@ -79,7 +91,8 @@ impl Scenario {
             Self::O6read | Self::Ondemand => (10, 100, 1),
             Self::Read | Self::Write => (20, 1, 100),
             Self::Browse | Self::Sub => (20, 1, 1),
-            Self::Counters => (1, 1, 1),
+            Self::Counters | Self::Changes | Self::Latency => (1, 1, 1),
+            Self::Items => (10, 1, 1),
             Self::Idle => (2_000, 1, 1),
             Self::Flood => (10, 1_000, 1),
         }
@@ -97,6 +110,9 @@ impl Command {
             Self::Ondemand(load) => (Scenario::Ondemand, load),
             Self::Sub(load) => (Scenario::Sub, load),
             Self::Counters(load) => (Scenario::Counters, load),
+            Self::Changes(load) => (Scenario::Changes, load),
+            Self::Items(load) => (Scenario::Items, load),
+            Self::Latency(load) => (Scenario::Latency, load),
             Self::Idle(load) => (Scenario::Idle, load),
             Self::Flood(load) => (Scenario::Flood, load),
             Self::Ab(_) => return None,
@@ -207,25 +223,28 @@ pub(crate) struct Load {
     /// Load before the window
     #[arg(long, default_value_t = 10.0, value_parser = seconds)]
     pub(crate) warmup: f64,
-    /// sub: subscriptions of each session
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub(crate) subs: u32,
-    /// sub and counters: items of each subscription [default: 100; counters: 1000]
+    /// Subscriptions of each session [default: sub: 5; others: 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) subs: Option<u32>,
+    /// Items of each subscription [default: sub and latency: 100; counters and changes: 1000; items: 10000]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) items: Option<u32>,
-    /// sub and counters: publishing interval in ms [default: 100; counters: 1000]
+    /// Publishing interval in ms [default: sub: 100; changes: 50; latency: 10; counters and items: 1000]
     #[arg(long, value_parser = milliseconds)]
     pub(crate) publishing: Option<f64>,
-    /// sub and counters: sampling interval in ms [default: 0; counters: 10]
+    /// Sampling interval in ms [default: sub and latency: 0; counters: 10; changes: 50; items: 1000]
     #[arg(long, value_parser = milliseconds)]
     pub(crate) sampling: Option<f64>,
-    /// sub and counters: queue of each item
+    /// counters: those that the plugin is asked for, instead of those that the host keeps
+    #[arg(long)]
+    pub(crate) on_demand: bool,
+    /// Queue of each item
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) item_queue: u32,
-    /// sub: ms between two writes
-    #[arg(long, default_value_t = 50.0, value_parser = milliseconds)]
-    pub(crate) write_every: f64,
-    /// sub: the writer writes the first so many variables [default: all that have items]
+    /// ms between two writes [default: 50; items: 2000]
+    #[arg(long, value_parser = milliseconds)]
+    pub(crate) write_every: Option<f64>,
+    /// The writer writes the first so many variables [default: all that have items; changes: 20; items: 100]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) write_nodes: Option<u32>,
     /// write: to variables whose plugin is asked about every write, which only the product has

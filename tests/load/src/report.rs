@@ -38,6 +38,16 @@ pub(crate) struct Row {
     pub(crate) rss_per_session_kib: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expected_per_s: Option<f64>,
+    /// counters: samples of the item that got the fewest, as a share of those due, as the client and as the server saw them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) worst_item_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) worst_item_share_at_server: Option<f64>,
+    /// changes: CPU of the server beside many items that do not change, as a multiple of that without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cost_ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rss_per_item_bytes: Option<f64>,
     /// What a scenario says beyond the columns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
@@ -104,6 +114,10 @@ impl Row {
             allocated_bytes_per_request: cost.allocations.map(|(_, bytes)| number(bytes) / requests),
             rss_per_session_kib: None,
             expected_per_s: None,
+            worst_item_share: None,
+            worst_item_share_at_server: None,
+            cost_ratio: None,
+            rss_per_item_bytes: None,
             note: None,
             errors: outcome.problems.count,
             problems: outcome.problems.words.clone(),
@@ -205,6 +219,10 @@ pub(crate) fn median(rows: &[Row]) -> Option<Row> {
     row.allocations_per_request = maybe(&|row| row.allocations_per_request);
     row.allocated_bytes_per_request = maybe(&|row| row.allocated_bytes_per_request);
     row.rss_per_session_kib = maybe(&|row| row.rss_per_session_kib);
+    row.worst_item_share = maybe(&|row| row.worst_item_share);
+    row.worst_item_share_at_server = maybe(&|row| row.worst_item_share_at_server);
+    row.cost_ratio = maybe(&|row| row.cost_ratio);
+    row.rss_per_item_bytes = maybe(&|row| row.rss_per_item_bytes);
     row.note = (rows.len() == 1).then(|| row.note.clone()).flatten();
     row.errors = rows.iter().map(|row| row.errors).sum();
     row.problems = rows.iter().flat_map(|row| row.problems.iter().cloned()).collect();

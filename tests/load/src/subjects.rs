@@ -52,13 +52,16 @@ pub(crate) fn all(scenario: Scenario, load: &Load) -> Result<Vec<Subject>, LoadE
 /// A build of the product, with as many variables as the scenario needs.
 pub(crate) fn product(scenario: Scenario, load: &Load, name: &str, binary: &Path) -> Result<Subject, LoadError> {
     let plugin = machine::find(load.plugin.as_deref(), PLUGIN, BUILD_PLUGIN)?;
-    let counters = match scenario {
-        Scenario::Counters => load.items.unwrap_or(1_000),
-        _ => 0,
+    let (counters, kept) = match (scenario, load.on_demand) {
+        (Scenario::Counters, true) => (load.items.unwrap_or(1_000), 0),
+        (Scenario::Counters, false) => (0, load.items.unwrap_or(1_000)),
+        _ => (0, 0),
     };
+    // A counter that the host keeps advances as often as it is sampled.
+    let advance = load.sampling.unwrap_or(10.0).max(1.0).round();
     let variables = variables(scenario, load);
     let settings = format!(
-        "[settings]\nvariables = {variables}\non_demand = {}\ncounters = {counters}\n",
+        "[settings]\nvariables = {variables}\non_demand = {}\ncounters = {counters}\nkept = {kept}\nadvance = {advance}\n",
         load.variables
     );
     let config = match (&load.config, load.queue) {
@@ -112,7 +115,9 @@ fn password_hash(binary: &Path) -> Result<String, LoadError> {
 
 fn variables(scenario: Scenario, load: &Load) -> u32 {
     match scenario {
-        Scenario::Sub => load.variables.max(load.items.unwrap_or(100)),
+        Scenario::Sub | Scenario::Latency => load.variables.max(load.items.unwrap_or(100)),
+        Scenario::Changes => load.variables.max(load.items.unwrap_or(1_000)),
+        Scenario::Items => load.variables.max(load.items.unwrap_or(10_000)),
         _ => load.variables,
     }
 }

@@ -90,6 +90,7 @@ impl NodeManager for Namespace0 {
             reader: false,
             writes: Writes::Refused,
             methods: true,
+            demand: false,
         }
     }
 

@@ -61,6 +61,7 @@ impl NodeManager for TestManager {
             reader: self.reader.is_some(),
             writes: self.writes,
             methods: self.caller.is_some(),
+            demand: false,
         }
     }
 

@@ -20,6 +20,7 @@ const GUESTS: &[&str] = &[
     "asks-who",
     "deep-recursion",
     "duplicate-node",
+    "follows-demand",
     "future-facet",
     "huge-list",
     "log-flood",

@@ -4,6 +4,7 @@
 
 mod classify;
 mod components;
+mod demand;
 mod events;
 mod files;
 mod guests;

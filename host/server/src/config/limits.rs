@@ -3,6 +3,7 @@
 //! Owns the numbers and the relations between them; whoever enforces one takes it from here, and the same number is what
 //! ServerCapabilities and OperationLimits show to clients.
 
+use super::sampling::SamplingOptions;
 use super::section::Section;
 
 /// Bounds on everything a peer can make the server hold or do.
@@ -68,6 +69,8 @@ pub struct ServerLimits {
     pub sampling_interval: f64,
     /// Shortest interval that an aggregate is computed for, ms.
     pub processing_interval: f64,
+    /// `[sampling]`: how requested intervals are revised.
+    pub sampling: SamplingOptions,
     /// Longest time a plugin may take for one request, ms.
     pub request_timeout: f64,
     /// How long the server waits for its connections to end when it stops, ms.
@@ -107,6 +110,7 @@ impl Default for ServerLimits {
             publishing_interval: 10.0,
             sampling_interval: 10.0,
             processing_interval: 100.0,
+            sampling: SamplingOptions::default(),
             request_timeout: 30_000.0,
             drain_timeout: 3_000.0,
         }

@@ -5,6 +5,7 @@
 
 pub(crate) mod isolation;
 mod limits;
+mod sampling;
 mod section;
 
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use backplane_crypto::SecurityPolicy;
 use backplane_queue::isolation::{Options, RateOptions};
 
 pub use limits::ServerLimits;
+pub use sampling::SamplingOptions;
 use section::{Problems, Section};
 
 /// Why a configuration is not used. Each line names the key and what is wrong with it.
@@ -206,6 +208,9 @@ impl Config {
         let mut limits = root.section("limits");
         config.limits = ServerLimits::read(&mut limits);
         limits.finish();
+        let mut sampling = root.section("sampling");
+        config.limits.sampling = SamplingOptions::read(&mut sampling, config.limits.publishing_interval);
+        sampling.finish();
         let mut section = root.section("isolation");
         config.isolation = isolation::read(&mut section);
         section.finish();

@@ -3,6 +3,8 @@
 //! Owns the doors: which shard a session belongs to, what can be asked of it, and the way back to the client. What a
 //! subscription is belongs to the session crate; where values come from, to [`source`].
 
+mod asking;
+mod demand;
 mod events;
 mod meaning;
 mod methods;
@@ -11,6 +13,7 @@ mod serve;
 mod source;
 mod task;
 mod transfer;
+mod watches;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +32,7 @@ use events::Lane;
 pub(crate) use events::{Audience, Happened};
 pub(crate) use task::run;
 
+use self::demand::DemandBoard;
 use self::owner::{Abandoned, Owner};
 use self::transfer::{Collected, Surrendered};
 use crate::admission::Held;
@@ -87,6 +91,20 @@ pub(crate) enum Work {
     },
 }
 
+impl Work {
+    /// Whether it may change which variables are monitored, or how fast.
+    fn changes_demand(&self) -> bool {
+        matches!(
+            self,
+            Self::DeleteSubscriptions(_)
+                | Self::CreateMonitoredItems(_)
+                | Self::ModifyMonitoredItems(_)
+                | Self::DeleteMonitoredItems(_)
+                | Self::SetMonitoringMode(_)
+        )
+    }
+}
+
 /// What a shard is told.
 #[derive(Debug)]
 enum Command {
@@ -125,11 +143,8 @@ enum Command {
     },
     /// Something happened that somebody in the shard listens to.
     Happened(Arc<Happened>),
-    /// Answers of managers for on-demand variables.
-    Samples {
-        session: u32,
-        samples: Vec<(SampleKey, DataValue)>,
-    },
+    /// Answers of managers for on-demand variables, by session.
+    Samples(Vec<(u32, Vec<(SampleKey, DataValue)>)>),
 }
 
 /// The doors to all shards. Unbounded in type only: every request has a place, everything else is one of a bounded kind.
@@ -144,6 +159,9 @@ pub(crate) struct Shards {
 
 /// The inner side of a door.
 pub(crate) struct Door {
+    /// Which of the shards it leads to.
+    number: usize,
+    demand: Arc<DemandBoard>,
     commands: UnboundedReceiver<Command>,
     /// For answers that tasks of the shard bring back.
     own: UnboundedSender<Command>,
@@ -153,13 +171,21 @@ pub(crate) struct Door {
 impl Shards {
     /// Doors to `count` shards; each [`Door`] is for one [`run`].
     pub(crate) fn new(count: usize, limits: &ServerLimits, registry: Arc<SubscriptionRegistry>) -> (Self, Vec<Door>) {
+        let demand = DemandBoard::new(count.max(1));
         let lanes: Vec<Arc<Lane>> = (0..count.max(1)).map(|_| Arc::default()).collect();
         let (doors, inner): (Vec<_>, _) = lanes
             .iter()
-            .map(|lane| {
+            .enumerate()
+            .map(|(number, lane)| {
                 let (own, commands) = unbounded_channel();
-                let lane = Arc::clone(lane);
-                (own.clone(), Door { commands, own, lane })
+                let door = Door {
+                    number,
+                    demand: Arc::clone(&demand),
+                    commands,
+                    own: own.clone(),
+                    lane: Arc::clone(lane),
+                };
+                (own, door)
             })
             .unzip();
         let shards = Self {
@@ -275,7 +301,7 @@ impl Shards {
 
 /// The limits of subscriptions, from those of the server.
 pub(crate) fn limits(server: &ServerLimits) -> Limits {
-    Limits {
+    let mut limits = Limits {
         max_subscriptions: server.subscriptions_per_session as usize,
         max_monitored_items: server.monitored_items_per_subscription as usize,
         max_operations: server.operations_per_request as usize,
@@ -287,5 +313,7 @@ pub(crate) fn limits(server: &ServerLimits) -> Limits {
         min_sampling_interval: server.sampling_interval,
         min_processing_interval: server.processing_interval,
         ..Limits::default()
-    }
+    };
+    server.sampling.apply(&mut limits);
+    limits
 }

@@ -1,32 +1,35 @@
 //! Where monitored items get their values: resolved attributes of the address space.
 //!
-//! Owns what an item remembers of its source, how a source is found again after nodes changed, and the one list call per
-//! manager and tick for variables on demand. Knows nothing of queues or filters.
+//! Owns what an item remembers of its source, and how a source is found again after nodes changed. Knows nothing of queues or
+//! filters.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_nodes::services::sample;
 use backplane_nodes::{CallContext, ManagerId, ReadSource, Snapshot};
 use backplane_session::{ItemKey, ItemTraits, ResolvedItem, SampleKey, Sampled, Sampler, SourceChange, Subscriptions};
-use backplane_types::{AttributeId, DataValue, MonitoredItemCreateRequest, NodeId, Now, ReadValueId, StatusCode};
-use tokio::sync::mpsc::UnboundedSender;
+use backplane_types::{
+    AttributeId, MonitoredItemCreateRequest, NodeId, Now, QualifiedName, ReadValueId, StatusCode, UaString,
+};
 
-use super::Command;
+use super::asking::{Asking, context};
+use super::watches::{Membership, Watches};
 use crate::link::Bound;
-use crate::shared::Shared;
 
 /// What one item samples.
 #[derive(Debug)]
 pub(super) struct Source {
     /// What the client asked for, to find it again.
-    wanted: ReadValueId,
+    wanted: Wanted,
     read: ReadSource,
     /// Version of the value seen last.
     seen: Option<u64>,
     /// The node was gone at the last look.
     gone: bool,
+    /// The manager and the tag of the variable, if the manager wants to know that it is monitored.
+    demand: Option<(ManagerId, u32)>,
+    /// Its place among the items that rest on its cell, once it did.
+    membership: Option<Membership>,
 }
 
 impl Source {
@@ -37,30 +40,67 @@ impl Source {
 
     /// The variable, if its value is sampled.
     pub(super) fn variable(&self) -> Option<&NodeId> {
-        (self.wanted.attribute_id == AttributeId::VALUE.0).then_some(&self.wanted.node_id)
+        (self.wanted.attribute == AttributeId::VALUE).then_some(&self.wanted.node_id)
     }
 }
 
+/// The context of a look-up for the user of a session.
 pub(super) fn call_context(bound: &Bound, now: Now, timeout: Duration) -> CallContext {
-    CallContext {
-        caller: Arc::clone(&bound.caller),
-        deadline: now.mono.saturating_add(timeout),
-        deadline_utc: now.utc.saturating_add(timeout),
-        trace_parent: None,
-        internal: false,
+    context(Arc::clone(&bound.caller), now, timeout)
+}
+
+/// A ReadValueId without what few have: there are a great many of these.
+#[derive(Debug, Clone)]
+struct Wanted {
+    node_id: NodeId,
+    attribute: AttributeId,
+    part: Option<Box<Part>>,
+}
+
+/// Index range and data encoding.
+#[derive(Debug, Clone)]
+struct Part {
+    range: UaString,
+    encoding: QualifiedName,
+}
+
+impl Wanted {
+    fn new(asked: &ReadValueId) -> Self {
+        let is_whole = asked.index_range.text().is_empty() && asked.data_encoding == QualifiedName::default();
+        Self {
+            node_id: asked.node_id.clone(),
+            attribute: AttributeId(asked.attribute_id),
+            part: (!is_whole).then(|| {
+                Box::new(Part {
+                    range: asked.index_range.clone(),
+                    encoding: asked.data_encoding.clone(),
+                })
+            }),
+        }
     }
 }
 
-fn find(snapshot: &Snapshot, bound: &Bound, wanted: &ReadValueId, now: Now) -> Result<ReadSource, StatusCode> {
+fn find(snapshot: &Snapshot, bound: &Bound, wanted: &Wanted, now: Now) -> Result<ReadSource, StatusCode> {
     let call = call_context(bound, now, Duration::ZERO);
-    let attribute = AttributeId(wanted.attribute_id);
-    snapshot.resolve(
-        &call,
-        &wanted.node_id,
-        attribute,
-        wanted.index_range.text(),
-        &wanted.data_encoding,
-    )
+    let whole = QualifiedName::default();
+    let (range, encoding) = match &wanted.part {
+        Some(part) => (part.range.text(), &part.encoding),
+        None => ("", &whole),
+    };
+    snapshot.resolve(&call, &wanted.node_id, wanted.attribute, range, encoding)
+}
+
+impl Source {
+    /// The manager and the tag of the variable, if the manager wants to know that it is monitored.
+    pub(super) fn demand(&self) -> Option<(ManagerId, u32)> {
+        self.demand
+    }
+}
+
+fn demand(snapshot: &Snapshot, wanted: &Wanted) -> Option<(ManagerId, u32)> {
+    (wanted.attribute == AttributeId::VALUE)
+        .then(|| snapshot.demand(&wanted.node_id))
+        .flatten()
 }
 
 /// Finds out what a client wants to monitor.
@@ -70,12 +110,13 @@ pub(super) fn resolve(
     item: &MonitoredItemCreateRequest,
     now: Now,
 ) -> Result<ResolvedItem<Source>, StatusCode> {
-    let wanted = &item.item_to_monitor;
-    let attribute = AttributeId(wanted.attribute_id);
-    let read = find(snapshot, bound, wanted, now)?;
+    let wanted = Wanted::new(&item.item_to_monitor);
+    let attribute = wanted.attribute;
+    let read = find(snapshot, bound, &wanted, now)?;
     let is_notifier = attribute == AttributeId::EVENT_NOTIFIER;
     if is_notifier {
-        snapshot.check_notifier(&call_context(bound, now, Duration::ZERO), &wanted.node_id)?;
+        let call = call_context(bound, now, Duration::ZERO);
+        snapshot.check_notifier(&call, &wanted.node_id)?;
     }
     let is_number = snapshot.is_numeric(&wanted.node_id);
     let traits = ItemTraits {
@@ -90,10 +131,12 @@ pub(super) fn resolve(
     let initial = if is_notifier { None } else { read.read(now) };
     Ok(ResolvedItem {
         source: Source {
-            wanted: wanted.clone(),
+            demand: demand(snapshot, &wanted),
+            wanted,
             read,
             seen,
             gone: false,
+            membership: None,
         },
         initial,
         traits,
@@ -109,7 +152,10 @@ pub(super) fn follow_structure(
 ) {
     subscriptions.visit_sources(now, |_: ItemKey, source: &mut Source| {
         match find(snapshot, bound, &source.wanted, now) {
-            Ok(read) if !source.gone && read.is_same(&source.read) => SourceChange::Keep,
+            Ok(read) if !source.gone && read.is_same(&source.read) => {
+                source.demand = demand(snapshot, &source.wanted);
+                SourceChange::Keep
+            }
             Ok(read) => {
                 let seen = read.version();
                 let value = read.read(now);
@@ -119,6 +165,8 @@ pub(super) fn follow_structure(
                         read,
                         seen,
                         gone: false,
+                        demand: demand(snapshot, &source.wanted),
+                        membership: None,
                     },
                     value,
                 }
@@ -134,47 +182,19 @@ pub(super) fn follow_structure(
 
 /// Samples the sources of one session at one tick.
 pub(super) struct SpaceSampler<'a> {
-    shared: &'a Arc<Shared>,
     session: u32,
     bound: &'a Bound,
-    door: UnboundedSender<Command>,
-    /// Items whose value has to be asked for.
-    asked: BTreeMap<ManagerId, Vec<(SampleKey, u32, ReadSource)>>,
+    watches: &'a mut Watches,
+    asking: &'a mut Asking,
 }
 
 impl<'a> SpaceSampler<'a> {
-    pub(super) fn new(shared: &'a Arc<Shared>, session: u32, bound: &'a Bound, door: UnboundedSender<Command>) -> Self {
+    pub(super) fn new(session: u32, bound: &'a Bound, watches: &'a mut Watches, asking: &'a mut Asking) -> Self {
         Self {
-            shared,
             session,
             bound,
-            door,
-            asked: BTreeMap::new(),
-        }
-    }
-
-    /// Asks each manager once for everything that this tick needs of it. The answers come back through the shard's door.
-    pub(super) fn ask_managers(self, now: Now) {
-        if self.asked.is_empty() {
-            return;
-        }
-        let snapshot = self.shared.space.snapshot();
-        let timeout = Duration::from_secs_f64(self.shared.limits.request_timeout / 1000.0);
-        for (manager, wanted) in self.asked {
-            let call = call_context(self.bound, now, timeout);
-            let (session, door, snapshot) = (self.session, self.door.clone(), Arc::clone(&snapshot));
-            self.shared.runtime.spawn(async move {
-                let tags: Vec<u32> = wanted.iter().map(|(_, tag, _)| *tag).collect();
-                let answer = tokio::time::timeout(timeout, sample(&snapshot, &call, manager, &tags, 0.0, now)).await;
-                let values = answer.unwrap_or_default();
-                let late = std::iter::repeat_with(|| DataValue::from_status(StatusCode::BAD_TIMEOUT));
-                let samples = wanted.into_iter().zip(values.into_iter().chain(late));
-                let samples = samples
-                    .map(|((key, _, source), value)| (key, source.cut(value)))
-                    .collect();
-                // The shard ends only with the server.
-                let _ = door.send(Command::Samples { session, samples });
-            });
+            watches,
+            asking,
         }
     }
 }
@@ -182,10 +202,8 @@ impl<'a> SpaceSampler<'a> {
 impl Sampler<Source> for SpaceSampler<'_> {
     fn sample(&mut self, key: SampleKey, source: &mut Source, now: Now) -> Sampled {
         if let Some((manager, tag)) = source.read.on_demand() {
-            self.asked
-                .entry(manager)
-                .or_default()
-                .push((key, tag, source.read.clone()));
+            let wanted = (key, tag, source.read.clone());
+            self.asking.add(self.session, &self.bound.caller, manager, wanted);
             return Sampled::Pending;
         }
         let version = source.read.version();
@@ -195,5 +213,15 @@ impl Sampler<Source> for SpaceSampler<'_> {
         // The version first: a write in between is seen at the next tick.
         source.seen = version;
         source.read.read(now).map_or(Sampled::Unchanged, Sampled::Value)
+    }
+
+    fn rest(&mut self, key: SampleKey, source: &mut Source) -> bool {
+        match (source.read.cell(), source.seen) {
+            (Some(cell), Some(version)) => self
+                .watches
+                .rest(self.session, key, cell, version, &mut source.membership),
+            // A new structure brings a new source.
+            _ => source.read.is_constant(),
+        }
     }
 }

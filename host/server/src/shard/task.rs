@@ -5,14 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backplane_nodes::Snapshot;
-use backplane_session::{EventTypes, PublishReply, PublishTicket, SourceChange, SubscriptionRegistry, Subscriptions};
+use backplane_session::{
+    EventTypes, PublishReply, PublishTicket, SampleKey, SourceChange, SubscriptionRegistry, Subscriptions,
+};
 use backplane_types::service::RequestKind;
 use backplane_types::{Encoder, Now, StatusCode};
 
+use super::asking::Asking;
+use super::demand::{self, Wanted};
 use super::meaning::{self, Meanings};
 use super::owner::{AbandonedPlace, Owner};
 use super::serve::{Scene, serve};
 use super::source::{Source, SpaceSampler, follow_structure};
+use super::watches::Watches;
 use super::{Command, Door, Happened, ReplyTo, Work, methods};
 use crate::admission::Held;
 use crate::events::SpaceTypes;
@@ -24,6 +29,9 @@ use crate::shared::Shared;
 const COMMANDS_PER_TURN: usize = 256;
 /// How often a shard with items looks whether nodes have come or gone.
 const STRUCTURE_CHECK: Duration = Duration::from_millis(100);
+
+/// How soon what is monitored is summed up again for those who want to know.
+const DEMAND_PAUSE: Duration = Duration::from_millis(100);
 
 /// The subscriptions of one session.
 pub(super) struct Entry {
@@ -38,6 +46,8 @@ pub(super) struct Entry {
     event_items: usize,
     /// The session is over; the entry goes when its last subscription does.
     closed: bool,
+    /// One of its items has just been woken.
+    woken: bool,
 }
 
 pub(super) struct Shard {
@@ -59,6 +69,13 @@ pub(super) struct Shard {
     structure: Arc<Snapshot>,
     pub(super) meanings: Meanings,
     next_structure_check: Duration,
+    watches: Watches,
+    /// What is monitored may have changed since it was summed up; that is not done again before.
+    demand_changed: bool,
+    next_demand: Duration,
+    /// Items that have just been woken, with their sessions, and these sessions; both empty between turns and kept for their room.
+    woken: Vec<(u32, SampleKey)>,
+    touched: Vec<u32>,
 }
 
 /// Runs a shard until the server stops; then every waiting Publish request is answered `BadServerHalted`.
@@ -70,6 +87,11 @@ pub(crate) async fn run(shared: Arc<Shared>, door: Door) {
     let mut shard = Shard {
         limits,
         registry,
+        watches: Watches::new(door.number),
+        woken: Vec::new(),
+        touched: Vec::new(),
+        demand_changed: false,
+        next_demand: Duration::ZERO,
         door,
         sessions: HashMap::new(),
         listeners: BTreeSet::new(),
@@ -90,11 +112,15 @@ impl Shard {
     async fn run(&mut self) {
         let mut stop = self.shared.stopping.subscribe();
         let mut turn = VecDeque::new();
+        let written = self.watches.written();
         loop {
             let next = self
                 .timers
                 .first()
-                .map(|(deadline, _)| (*deadline).min(self.next_structure_check));
+                .map(|(deadline, _)| (*deadline).min(self.next_structure_check))
+                .into_iter()
+                .chain(self.demand_changed.then_some(self.next_demand))
+                .min();
             let clock = self.shared.clock;
             let sleep = async {
                 match next {
@@ -110,6 +136,7 @@ impl Shard {
                     }
                 }
                 () = sleep => {}
+                () = written.notified() => {}
                 _ = stop.changed() => {
                     self.halt();
                     return;
@@ -120,7 +147,9 @@ impl Shard {
                 self.obey(now, command);
             }
             self.check_structure(now);
+            self.wake_items(now);
             self.run_timers(now);
+            self.sum_up_demand(now);
         }
     }
 
@@ -141,6 +170,7 @@ impl Shard {
                     self.abandon(now, session);
                 } else if let Some(entry) = self.sessions.get_mut(&session) {
                     entry.closed = true;
+                    self.demand_changed = true;
                     entry.subscriptions.close();
                     self.settle(now, session);
                 }
@@ -160,7 +190,10 @@ impl Shard {
                 // Who asked waits for this; only when the server stops it does not.
                 let _ = done.send(self.surrender(now, session, subscription_id, &claimant));
             }
-            Command::Adopt(collected) => self.adopt(now, collected),
+            Command::Adopt(collected) => {
+                self.demand_changed = true;
+                self.adopt(now, collected);
+            }
             Command::Method {
                 session,
                 subscription_id,
@@ -175,10 +208,12 @@ impl Shard {
                 self.settle(now, session);
             }
             Command::Happened(event) => self.deliver(now, &event),
-            Command::Samples { session, samples } => {
-                if let Some(entry) = self.sessions.get_mut(&session) {
-                    entry.subscriptions.handle_samples(now, samples);
-                    self.settle(now, session);
+            Command::Samples(parts) => {
+                for (session, samples) in parts {
+                    if let Some(entry) = self.sessions.get_mut(&session) {
+                        entry.subscriptions.handle_samples(now, samples);
+                        self.settle(now, session);
+                    }
                 }
             }
         }
@@ -204,6 +239,7 @@ impl Shard {
         self.next_ticket = self.next_ticket.wrapping_add(1);
         let ticket = self.next_ticket;
         let snapshot = self.shared.space.snapshot();
+        self.demand_changed |= work.changes_demand();
         if matches!(work, Work::Publish { .. }) {
             self.tickets.insert(ticket, (reply.clone(), held));
         }
@@ -244,6 +280,7 @@ impl Shard {
             deadline: None,
             event_items: 0,
             closed: false,
+            woken: false,
         });
         if entry.bound.session.snapshot.generation != bound.session.snapshot.generation {
             entry.bound = bound.clone();
@@ -341,22 +378,71 @@ impl Shard {
     }
 
     fn run_timers(&mut self, now: Now) {
+        let mut asking = Asking::default();
         while let Some((deadline, session)) = self.timers.first().copied() {
             if deadline > now.mono {
-                return;
+                break;
             }
             let Some(entry) = self.sessions.get_mut(&session) else {
                 self.timers.pop_first();
                 continue;
             };
-            let mut sampler = SpaceSampler::new(&self.shared, session, &entry.bound, self.door.own.clone());
+            let mut sampler = SpaceSampler::new(session, &entry.bound, &mut self.watches, &mut asking);
             entry.subscriptions.handle_timeout(now, &mut sampler);
-            sampler.ask_managers(now);
             self.settle(now, session);
             // Sampling that is behind asks for its time again at once; others must get theirs in between.
             if self.timers.first().is_some_and(|first| *first == (deadline, session)) {
-                return;
+                break;
             }
+        }
+        asking.ask(&self.shared, &self.door.own, now);
+    }
+
+    /// Lets managers know what is monitored, if that may have changed.
+    fn sum_up_demand(&mut self, now: Now) {
+        if !self.demand_changed || now.mono < self.next_demand {
+            return;
+        }
+        self.demand_changed = false;
+        self.next_demand = now.mono.saturating_add(DEMAND_PAUSE);
+        let mut wanted = Wanted::new();
+        let sources = self
+            .sessions
+            .values()
+            .flat_map(|entry| entry.subscriptions.sampled_sources());
+        for (source, interval) in sources {
+            if let Some((manager, tag)) = source.demand() {
+                demand::note(wanted.entry(manager).or_default(), tag, interval);
+            }
+        }
+        let snapshot = self.shared.space.snapshot();
+        self.door.demand.submit(self.door.number, wanted, &snapshot);
+    }
+
+    /// Items that rested on cells that were written are sampled again.
+    fn wake_items(&mut self, now: Now) {
+        let mut woken = std::mem::take(&mut self.woken);
+        self.watches.woken(&mut woken);
+        // Sessions that rest on the same cells follow one another again and again; none is looked up or timed more often than it takes turns.
+        for run in woken.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some((session, _)) = run.first().copied() else {
+                continue;
+            };
+            if let Some(entry) = self.sessions.get_mut(&session) {
+                for (_, key) in run {
+                    entry.subscriptions.wake(now, *key);
+                }
+                if !std::mem::replace(&mut entry.woken, true) {
+                    self.touched.push(session);
+                }
+            }
+        }
+        self.woken = woken;
+        while let Some(session) = self.touched.pop() {
+            if let Some(entry) = self.sessions.get_mut(&session) {
+                entry.woken = false;
+            }
+            self.set_timer(session);
         }
     }
 
@@ -373,12 +459,27 @@ impl Shard {
         }
         while let Some(subscription) = entry.subscriptions.poll_ended() {
             entry.places.remove(&subscription);
+            self.demand_changed = true;
             tracing::info!(
                 session,
                 subscription,
                 "subscription expired: no Publish request within its lifetime"
             );
         }
+        if entry.subscriptions.is_empty() && entry.closed {
+            if let Some(old) = entry.deadline {
+                self.timers.remove(&(old, session));
+            }
+            self.sessions.remove(&session);
+            return;
+        }
+        self.set_timer(session);
+    }
+
+    fn set_timer(&mut self, session: u32) {
+        let Some(entry) = self.sessions.get_mut(&session) else {
+            return;
+        };
         let deadline = entry.subscriptions.poll_timeout();
         if deadline != entry.deadline {
             if let Some(old) = entry.deadline {
@@ -388,12 +489,6 @@ impl Shard {
                 self.timers.insert((new, session));
             }
             entry.deadline = deadline;
-        }
-        if entry.subscriptions.is_empty() && entry.closed {
-            if let Some(old) = entry.deadline {
-                self.timers.remove(&(old, session));
-            }
-            self.sessions.remove(&session);
         }
     }
 
@@ -409,6 +504,7 @@ impl Shard {
             return;
         }
         self.epoch = epoch;
+        self.demand_changed = true;
         let snapshot = self.shared.space.snapshot();
         self.meanings.clear();
         let older = std::mem::replace(&mut self.structure, Arc::clone(&snapshot));

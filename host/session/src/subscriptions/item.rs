@@ -1,5 +1,7 @@
 //! One monitored item: its parameters, its queue and its links into the lists of its subscription.
 
+use std::sync::Arc;
+
 use backplane_types::{DataValue, MonitoringMode, MonitoringParameters, Now};
 
 use crate::events::EventQueue;
@@ -10,7 +12,7 @@ use super::message::Timestamps;
 use super::queue::{ItemQueue, Pushed};
 
 /// Names a monitored item in a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ItemKey {
     /// SubscriptionId.
     pub subscription_id: u32,
@@ -19,7 +21,7 @@ pub struct ItemKey {
 }
 
 /// Names one source of a monitored item: an answer that comes after the item got another source is recognised as stale.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SampleKey {
     /// Which item.
     pub item: ItemKey,
@@ -27,6 +29,9 @@ pub struct SampleKey {
     /// not be [`Sampled::Unchanged`].
     pub first: bool,
     pub(crate) binding: u32,
+    /// Where the item is found without a search.
+    pub(crate) slot: u32,
+    pub(crate) group: u32,
 }
 
 /// What the caller found out about the node and attribute of an item.
@@ -59,6 +64,13 @@ pub trait Sampler<S> {
     /// Samples one source. It may keep in `source` what it saw, such as the version of a value cell, to answer `Unchanged` next time.
     /// Not when the key says that this is the `first` sample.
     fn sample(&mut self, key: SampleKey, source: &mut S, now: Now) -> Sampled;
+
+    /// Whether the source need not be looked at until the caller says [`wake`](super::Subscriptions::wake) with this key. Asked after a sample: a
+    /// change that came since must be answered with false, and every later one must lead to a `wake`, or it is lost.
+    fn rest(&mut self, key: SampleKey, source: &mut S) -> bool {
+        let _ = (key, source);
+        false
+    }
 }
 
 /// End of a list.
@@ -116,7 +128,8 @@ pub(crate) struct Item<S> {
     pub(crate) source: S,
     pub(crate) revised: Revised,
     pub(crate) filter: ItemFilter,
-    pub(crate) traits: ItemTraits,
+    /// Shared by items that have the same.
+    pub(crate) traits: Arc<ItemTraits>,
     pub(crate) mode: MonitoringMode,
     pub(crate) queue: ItemQueue,
     /// Counts sources, to recognise late samples.
@@ -131,7 +144,11 @@ pub(crate) struct Item<S> {
     pub(crate) news: u16,
     /// Waits for its first sample.
     pub(crate) wants_first: bool,
-    /// The sampling group and the place in it.
+    /// Its source tells when it changes: it is not sampled until then.
+    pub(crate) resting: bool,
+    /// The tick of its group at which it was sampled last.
+    pub(crate) sampled_tick: u32,
+    /// The sampling group and, unless it rests, the place in it.
     pub(crate) group: u32,
     pub(crate) group_place: u32,
     /// Neighbours in the ready list.
@@ -146,7 +163,7 @@ impl<S> Item<S> {
         source: S,
         revised: Revised,
         mut filter: ItemFilter,
-        traits: ItemTraits,
+        traits: Arc<ItemTraits>,
         mode: MonitoringMode,
     ) -> Self {
         if let ItemFilter::Event(feed) = &mut filter {
@@ -166,11 +183,26 @@ impl<S> Item<S> {
             triggered: false,
             news: 0,
             wants_first: false,
+            resting: false,
+            sampled_tick: 0,
             group: NONE,
             group_place: NONE,
             ready: false,
             ready_before: NONE,
             ready_after: NONE,
+        }
+    }
+
+    pub(crate) fn sample_key(&self, subscription_id: u32, slot: u32) -> SampleKey {
+        SampleKey {
+            item: ItemKey {
+                subscription_id,
+                monitored_item_id: self.id,
+            },
+            first: self.wants_value(),
+            binding: self.binding,
+            slot,
+            group: self.group,
         }
     }
 

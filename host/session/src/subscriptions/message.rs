@@ -3,7 +3,7 @@
 //! It owns the bytes of a message. It must not know which items there are or when a message is due.
 
 use backplane_types::{
-    DataChangeNotification, DataValue, DateTime, DiagnosticInfo, Encoder, EventNotificationList, NodeId,
+    BuiltInType, DataChangeNotification, DataValue, DateTime, DiagnosticInfo, Encoder, EventNotificationList, NodeId,
     StatusChangeNotification, StatusCode, Structure, TimestampsToReturn, Variant,
 };
 
@@ -179,6 +179,15 @@ impl Timestamps {
     /// Writes the entry's value with its info bits and only the wanted timestamps. The entry is as before afterwards.
     fn encode(self, entry: &mut Entry, e: &mut Encoder<'_>) {
         let value = &mut entry.value;
+        if entry.info_bits == 0
+            && let Some((built_in_type, bits)) = plain_scalar(value)
+        {
+            let ticks = |wanted: bool, time: Option<DateTime>| time.filter(|_| wanted).map_or(0, DateTime::ticks);
+            let source = ticks(self.source, value.source_timestamp);
+            let server = ticks(self.server, value.server_timestamp);
+            e.scalar_data_value(built_in_type, bits, source, server);
+            return;
+        }
         let status = match entry.info_bits {
             0 => value.status,
             bits => Some(StatusCode(value.status().0 | bits)),
@@ -194,4 +203,15 @@ impl Timestamps {
         e.put(&shown);
         value.value = shown.value;
     }
+}
+
+/// The bits of what most values are: a Good scalar of at most eight bytes without picoseconds.
+fn plain_scalar(value: &DataValue) -> Option<(BuiltInType, u64)> {
+    let has_picoseconds = value.source_picoseconds.is_some() || value.server_picoseconds.is_some();
+    // A time of 0 ticks is a time, and has no short form.
+    let at_zero = value.source_timestamp == Some(DateTime::MIN) || value.server_timestamp == Some(DateTime::MIN);
+    if value.status.is_some() || has_picoseconds || at_zero {
+        return None;
+    }
+    value.value.to_bits()
 }

@@ -75,6 +75,8 @@ pub struct Counters {
     pub lost_events: u64,
     /// Times that a sampling group was too late to make up for it.
     pub sampling_restarts: u64,
+    /// Samples not taken because the one before was not answered yet.
+    pub skipped_samples: u64,
     /// Subscriptions whose lifetime ended.
     pub expired_subscriptions: u64,
 }
@@ -163,6 +165,7 @@ impl<S> Subscriptions<S> {
             counters.lost_values += subscription.items.lost;
             counters.lost_events += subscription.items.lost_events;
             counters.sampling_restarts += subscription.items.restarts();
+            counters.skipped_samples += subscription.items.skipped;
         }
         counters
     }
@@ -212,6 +215,7 @@ impl<S> Subscriptions<S> {
         self.counters.lost_values += subscription.items.lost;
         self.counters.lost_events += subscription.items.lost_events;
         self.counters.sampling_restarts += subscription.items.restarts();
+        self.counters.skipped_samples += subscription.items.skipped;
     }
 
     fn check_operations(&self, count: usize) -> Result<(), StatusCode> {

@@ -160,6 +160,13 @@ impl<S> Subscriptions<S> {
         }))
     }
 
+    /// The sources that are sampled, each with its sampling interval in ms (0: by exception).
+    pub fn sampled_sources(&self) -> impl Iterator<Item = (&S, f64)> {
+        let items = self.list.iter().flat_map(|subscription| subscription.items.iter());
+        let sampled = items.filter(|item| item.is_sampled());
+        sampled.map(|item| (&item.source, item.revised.sampling_interval))
+    }
+
     /// ResendData (Part 5, 9.2): all reporting items report their newest value again.
     ///
     /// # Errors
@@ -177,6 +184,13 @@ impl<S> Subscriptions<S> {
                 subscription.items.accept_fetched(key, value, now);
             }
         }
+    }
+
+    /// The source of an item that rests has changed: it is sampled again, at its next tick. To be said for what [`Sampler::rest`] was answered
+    /// with true. False when there is no such subscription any more.
+    pub fn wake(&mut self, now: Now, key: SampleKey) -> bool {
+        let found = self.find(key.item.subscription_id);
+        found.map(|subscription| subscription.items.wake(key, now)).is_ok()
     }
 
     /// The source of an item that reports by exception (revised sampling interval 0) has changed: it is sampled now instead of at the next
@@ -311,14 +325,8 @@ fn create_item<S>(
     }
     subscription.lease.take_item()?;
     let id = subscription.items.fresh_id();
-    let item = Item::new(
-        id,
-        resolved.source,
-        revised,
-        filter,
-        resolved.traits,
-        request.monitoring_mode,
-    );
+    let traits = subscription.items.share(resolved.traits);
+    let item = Item::new(id, resolved.source, revised, filter, traits, request.monitoring_mode);
     subscription.items.insert(item, resolved.initial, now);
     Ok(MonitoredItemCreateResult {
         status_code: StatusCode::GOOD,

@@ -43,13 +43,20 @@ pub(crate) enum Pushed {
     Replaced,
 }
 
+/// Values that wait before the newest one.
+#[derive(Debug, Default)]
+struct Older {
+    entries: VecDeque<Entry>,
+    /// Whether one of them is the marker.
+    marker: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct ItemQueue {
-    older: VecDeque<Entry>,
+    /// Most items never have any, so they have no room for them either.
+    older: Option<Box<Older>>,
     newest: Option<Entry>,
     unsent: bool,
-    /// Whether one of `older` is the marker.
-    older_marker: bool,
     capacity: u32,
     discard_oldest: bool,
 }
@@ -58,10 +65,9 @@ impl ItemQueue {
     /// A queue for `capacity` values, at least one.
     pub(crate) fn new(capacity: u32, discard_oldest: bool) -> Self {
         Self {
-            older: VecDeque::new(),
+            older: None,
             newest: None,
             unsent: false,
-            older_marker: false,
             capacity: capacity.max(1),
             discard_oldest,
         }
@@ -69,7 +75,7 @@ impl ItemQueue {
 
     /// Values to report.
     pub(crate) fn len(&self) -> usize {
-        self.older.len() + usize::from(self.unsent)
+        self.older_len() + usize::from(self.unsent)
     }
 
     /// The value that the filter compares with: the newest one that was ever queued, reported or not.
@@ -116,8 +122,10 @@ impl ItemQueue {
     /// Returns the change in length.
     pub(crate) fn push_marker(&mut self, value: DataValue) -> isize {
         let before = self.len();
-        if std::mem::take(&mut self.older_marker) {
-            self.older.retain(|entry| !entry.marker);
+        if let Some(older) = &mut self.older
+            && std::mem::take(&mut older.marker)
+        {
+            older.entries.retain(|entry| !entry.marker);
         }
         let entry = Entry::new(value, true);
         let newest_is_marker = self.newest.as_ref().is_some_and(|newest| newest.marker);
@@ -132,8 +140,10 @@ impl ItemQueue {
 
     /// Takes the oldest value to report and shows it to `send`.
     pub(crate) fn send_next<T>(&mut self, send: impl FnOnce(&mut Entry) -> T) -> Option<T> {
-        if let Some(mut entry) = self.older.pop_front() {
-            self.older_marker &= !entry.marker;
+        if let Some(older) = &mut self.older
+            && let Some(mut entry) = older.entries.pop_front()
+        {
+            older.marker &= !entry.marker;
             return Some(send(&mut entry));
         }
         if !self.unsent {
@@ -155,10 +165,9 @@ impl ItemQueue {
 
     /// Forgets everything, also what the filter compares with.
     pub(crate) fn clear(&mut self) {
-        self.older = VecDeque::new();
+        self.older = None;
         self.newest = None;
         self.unsent = false;
-        self.older_marker = false;
     }
 
     /// Changes size and policy; values that remain keep their order.
@@ -173,8 +182,8 @@ impl ItemQueue {
                 self.drop_before_last();
             }
         }
-        if self.older.is_empty() {
-            self.older = VecDeque::new();
+        if self.older_len() == 0 {
+            self.older = None;
         }
     }
 
@@ -187,13 +196,19 @@ impl ItemQueue {
     /// Values that take a place: all but the marker.
     fn places_taken(&self) -> usize {
         let newest = self.unsent && self.newest.as_ref().is_some_and(|newest| !newest.marker);
-        (self.older.len() + usize::from(newest)).saturating_sub(usize::from(self.older_marker))
+        let marker = self.older.as_ref().is_some_and(|older| older.marker);
+        (self.older_len() + usize::from(newest)).saturating_sub(usize::from(marker))
+    }
+
+    fn older_len(&self) -> usize {
+        self.older.as_ref().map_or(0, |older| older.entries.len())
     }
 
     fn shift(&mut self, entry: Entry) {
         if let Some(previous) = self.newest.replace(entry) {
-            self.older_marker |= previous.marker;
-            self.older.push_back(previous);
+            let older = self.older.get_or_insert_default();
+            older.marker |= previous.marker;
+            older.entries.push_back(previous);
         }
     }
 
@@ -203,14 +218,15 @@ impl ItemQueue {
 
     /// Drops the oldest value; the one after it becomes the oldest and carries the Overflow bit.
     fn drop_oldest_marking(&mut self, mark: bool) {
-        let Some(place) = self.older.iter().position(|entry| !entry.marker) else {
+        let Some(older) = &mut self.older else { return };
+        let Some(place) = older.entries.iter().position(|entry| !entry.marker) else {
             return;
         };
-        self.older.remove(place);
+        older.entries.remove(place);
         if !mark {
             return;
         }
-        let next = self.older.iter_mut().skip(place).find(|entry| !entry.marker);
+        let next = older.entries.iter_mut().skip(place).find(|entry| !entry.marker);
         if let Some(next) = next.or(self.newest.as_mut()) {
             next.info_bits |= StatusCode::OVERFLOW_BITS;
         }
@@ -219,9 +235,7 @@ impl ItemQueue {
     /// Puts `entry` in the place of the value added last.
     fn replace_last(&mut self, entry: Entry) {
         if self.newest.as_ref().is_some_and(|newest| newest.marker) {
-            if let Some(place) = self.older.iter().rposition(|entry| !entry.marker) {
-                self.older.remove(place);
-            }
+            self.drop_last_older();
             self.shift(entry);
         } else {
             self.newest = Some(entry);
@@ -232,19 +246,34 @@ impl ItemQueue {
     fn drop_before_last(&mut self) {
         let value_before =
             |older: &VecDeque<Entry>, end: usize| older.iter().take(end).rposition(|entry| !entry.marker);
-        let mut end = self.older.len();
+        let Some(older) = &mut self.older else {
+            if let Some(newest) = self.newest.as_mut().filter(|newest| !newest.marker) {
+                newest.info_bits |= StatusCode::OVERFLOW_BITS;
+            }
+            return;
+        };
+        let entries = &mut older.entries;
+        let mut end = entries.len();
         let last = match &mut self.newest {
             Some(newest) if !newest.marker => Some(newest),
             _ => {
-                end = value_before(&self.older, end).unwrap_or(0);
-                self.older.get_mut(end)
+                end = value_before(entries, end).unwrap_or(0);
+                entries.get_mut(end)
             }
         };
         if let Some(last) = last {
             last.info_bits |= StatusCode::OVERFLOW_BITS;
         }
-        if let Some(place) = value_before(&self.older, end) {
-            self.older.remove(place);
+        if let Some(place) = value_before(entries, end) {
+            entries.remove(place);
+        }
+    }
+
+    fn drop_last_older(&mut self) {
+        if let Some(older) = &mut self.older
+            && let Some(place) = older.entries.iter().rposition(|entry| !entry.marker)
+        {
+            older.entries.remove(place);
         }
     }
 }

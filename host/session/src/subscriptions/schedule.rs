@@ -29,6 +29,17 @@ impl Schedule {
         }
     }
 
+    /// As [`Schedule::new`], but all deadlines lie on a grid of `grid` (at most the period) that everybody has in common, so that those of several
+    /// schedules are met by one wake-up. The first is up to one grid step earlier.
+    pub(crate) fn aligned(now: Duration, period: Duration, grid: Duration) -> Self {
+        let mut schedule = Self::new(now, period);
+        let grid = grid.min(schedule.period).as_nanos().max(1);
+        let beyond = schedule.next.as_nanos() % grid;
+        let beyond = u64::try_from(beyond).map_or(Duration::ZERO, Duration::from_nanos);
+        schedule.next = schedule.next.saturating_sub(beyond);
+        schedule
+    }
+
     pub(crate) fn period(&self) -> Duration {
         self.period
     }
@@ -57,6 +68,18 @@ impl Schedule {
             self.next = self.next.saturating_add(self.period);
         }
         true
+    }
+
+    /// Nothing was to be done for a while: deadlines that passed meanwhile were none, and the next is on the same grid. True if there were any.
+    pub(crate) fn resume(&mut self, now: Duration) -> bool {
+        self.take_all(now)
+    }
+
+    /// As [`Schedule::resume`] for what is done as soon as there is a reason, but not more often than once in a period.
+    pub(crate) fn resume_at_once(&mut self, now: Duration) -> bool {
+        let slept = now >= self.next;
+        self.next = self.next.max(now);
+        slept
     }
 
     /// Takes all deadlines that have passed as one, and keeps the phase: what a publishing timer does, which has nothing to make up.
@@ -158,6 +181,35 @@ mod tests {
         assert!(longest.take(Duration::MAX));
         assert_eq!(longest.next(), Duration::MAX);
         assert_eq!(Schedule::new(ms(0), Duration::ZERO).period(), TICK);
+    }
+
+    #[test]
+    fn what_slept_goes_on_where_it_would_be() {
+        let mut schedule = Schedule::new(ms(0), ms(10));
+        assert!(!schedule.resume(ms(7)));
+        assert_eq!(schedule.next(), ms(10));
+        assert!(schedule.resume(ms(3_001)));
+        assert_eq!((schedule.next(), schedule.restarts()), (ms(3_010), 0));
+        let mut schedule = Schedule::new(ms(0), ms(10));
+        assert!(!schedule.resume_at_once(ms(7)));
+        assert_eq!(schedule.next(), ms(10), "not before a period has passed");
+        assert!(schedule.resume_at_once(ms(3_001)));
+        assert_eq!(schedule.next(), ms(3_001));
+        assert!(schedule.take(ms(3_001)));
+        assert_eq!((schedule.next(), schedule.restarts()), (ms(3_011), 0));
+    }
+
+    #[test]
+    fn schedules_on_a_grid_are_due_together() {
+        let first = Schedule::aligned(ms(1_003), ms(50), ms(10));
+        let second = Schedule::aligned(ms(1_009), ms(10), ms(100));
+        assert_eq!((first.next(), second.next()), (ms(1_050), ms(1_010)));
+        assert_eq!(
+            Schedule::aligned(ms(1_010), ms(10), ms(10)).next(),
+            ms(1_020),
+            "never now"
+        );
+        assert_eq!(Schedule::aligned(ms(7), Duration::MAX, ms(10)).period(), Duration::MAX);
     }
 
     #[test]

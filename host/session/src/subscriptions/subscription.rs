@@ -42,6 +42,10 @@ pub struct RevisedSubscription {
     pub max_keep_alive_count: u32,
 }
 
+/// Publishing timers lie on this grid, so that subscriptions of one session that were created together are sent together, and right after the
+/// samples that they wait for.
+const GRID: Duration = Duration::from_millis(10);
+
 #[derive(Debug)]
 pub(crate) struct Subscription<S> {
     pub(crate) lease: SubscriptionLease,
@@ -75,7 +79,7 @@ impl<S> Subscription<S> {
             max_notifications: limits.revise_max_notifications(parameters.max_notifications_per_publish),
             priority: parameters.priority,
             machine: StateMachine::new(keep_alive, lifetime, publishing_enabled),
-            timer: Schedule::new(now.mono, duration(interval)),
+            timer: Schedule::aligned(now.mono, duration(interval), GRID),
             retransmission: Retransmission::new(),
             served: 0,
             expired: false,
@@ -90,7 +94,7 @@ impl<S> Subscription<S> {
     pub(crate) fn modify(&mut self, limits: &Limits, parameters: &SubscriptionParameters, now: Now) {
         let interval = limits.revise_publishing_interval(parameters.publishing_interval);
         if duration(interval) != self.timer.period() {
-            self.timer = Schedule::new(now.mono, duration(interval));
+            self.timer = Schedule::aligned(now.mono, duration(interval), GRID);
         }
         self.publishing_interval = interval;
         let machine = &mut self.machine;

@@ -12,8 +12,8 @@ use backplane_types::{DataValue, MonitoringMode, Now, StatusCode};
 use crate::events::{Event, Queued};
 
 use super::aggregates::Aggregates;
-use super::filter::ItemFilter;
-use super::item::{Item, ItemKey, NONE, SampleKey, Sampled, Sampler};
+use super::filter::{ItemFilter, ItemTraits};
+use super::item::{Item, NONE, SampleKey, Sampled, Sampler};
 use super::limits::duration;
 use super::message::NotificationWriter;
 use super::queue::Pushed;
@@ -24,7 +24,46 @@ use super::triggering::Links;
 #[derive(Debug)]
 struct Group {
     schedule: Schedule,
+    /// Sampled at each tick.
     members: Vec<u32>,
+    /// How many more there are whose sources tell when they change.
+    resting: usize,
+    /// Those of them whose sources have told: looked at no sooner than at the next tick. Some may be named twice, or be gone by then.
+    woken: Vec<u32>,
+    /// Sampling interval 0: sampled as soon as a change is known, once in a period at most.
+    by_exception: bool,
+    /// Counts ticks, and more where some were left out.
+    tick: u32,
+}
+
+/// Where samples are at least so far apart, looking at a source is cheaper than being told of its changes.
+const LONGEST_REST: Duration = Duration::from_millis(100);
+
+/// Ticks of all groups lie on this grid, or on one of their interval if that is shorter: what is due in several subscriptions and sessions is
+/// due at once.
+const GRID: Duration = Duration::from_millis(100);
+
+impl Group {
+    fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.resting == 0
+    }
+
+    /// Nothing is to be sampled at its next tick.
+    fn sleeps(&self) -> bool {
+        self.members.is_empty() && self.woken.is_empty()
+    }
+
+    /// Something is to be sampled again after nothing was for a while.
+    fn resume(&mut self, now: Duration) {
+        let slept = if self.by_exception {
+            self.schedule.resume_at_once(now)
+        } else {
+            self.schedule.resume(now)
+        };
+        if slept {
+            self.tick = self.tick.wrapping_add(1);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -46,8 +85,12 @@ pub(crate) struct ItemTable<S> {
     pub(super) links: Links,
     /// Items that compute.
     pub(super) aggregates: Aggregates,
+    /// Those of the item created last: most have the same.
+    traits: Option<Arc<ItemTraits>>,
     /// Values lost to full queues.
     pub(crate) lost: u64,
+    /// Samples not taken because the one before was not answered yet.
+    pub(crate) skipped: u64,
     /// Slots of event items.
     notified: Vec<u32>,
     /// Events lost to full queues.
@@ -71,7 +114,9 @@ impl<S> ItemTable<S> {
             first_since: Duration::ZERO,
             links: Links::default(),
             aggregates: Aggregates::default(),
+            traits: None,
             lost: 0,
+            skipped: 0,
             notified: Vec::new(),
             lost_events: 0,
         }
@@ -103,6 +148,14 @@ impl<S> ItemTable<S> {
             if !self.by_id.contains_key(&id) {
                 return id;
             }
+        }
+    }
+
+    /// The traits in a form that items share.
+    pub(crate) fn share(&mut self, traits: ItemTraits) -> Arc<ItemTraits> {
+        match &self.traits {
+            Some(last) if **last == traits => Arc::clone(last),
+            _ => Arc::clone(self.traits.insert(Arc::new(traits))),
         }
     }
 
@@ -310,12 +363,13 @@ impl<S> ItemTable<S> {
 
     /// A sample that was fetched; ignored when the item or its source is another by now.
     pub(crate) fn accept_fetched(&mut self, key: SampleKey, value: DataValue, now: Now) -> bool {
-        let Some(slot) = self.slot_of(key.item.monitored_item_id) else {
-            return false;
-        };
-        let expected = self
-            .item(slot)
-            .is_some_and(|item| item.binding == key.binding && std::mem::take(&mut item.pending) && item.is_sampled());
+        let slot = key.slot;
+        let expected = self.item(slot).is_some_and(|item| {
+            item.id == key.item.monitored_item_id
+                && item.binding == key.binding
+                && std::mem::take(&mut item.pending)
+                && item.is_sampled()
+        });
         if expected {
             self.accept(slot, value, now);
         }
@@ -323,14 +377,27 @@ impl<S> ItemTable<S> {
     }
 
     /// Values that are being fetched will not come: their items are sampled anew, at once.
+    // Items at rest are looked at again, too.
     pub(crate) fn forget_fetches(&mut self, now: Now) {
         for slot in (0..self.slots.len()).filter_map(|slot| u32::try_from(slot).ok()) {
             let Some(item) = self.item(slot) else {
                 continue;
             };
+            let (rests, group) = (item.resting, item.group);
             if std::mem::take(&mut item.pending) {
                 item.binding = item.binding.wrapping_add(1);
                 self.want_first(slot, now);
+            }
+            if rests {
+                // Whoever was to wake it knows it by its old place.
+                self.wake(
+                    SampleKey {
+                        slot,
+                        group,
+                        ..SampleKey::default()
+                    },
+                    now,
+                );
             }
         }
     }
@@ -416,23 +483,25 @@ impl<S> ItemTable<S> {
             return;
         };
         let interval = item.revised.sampling_interval;
-        let period = if interval == 0.0 {
+        let by_exception = interval == 0.0;
+        let period = if by_exception {
             self.exception_interval
         } else {
             duration(interval)
         };
-        let same = |group: &Group| group.schedule.period() == period && !group.members.is_empty();
+        let same = |group: &Group| {
+            group.schedule.period() == period && group.by_exception == by_exception && !group.is_empty()
+        };
         let index = self.groups.iter().position(same).unwrap_or_else(|| {
             let group = Group {
-                schedule: Schedule::new(now.mono, period),
+                schedule: Schedule::aligned(now.mono, period, GRID),
                 members: Vec::new(),
+                resting: 0,
+                woken: Vec::new(),
+                by_exception,
+                tick: 1,
             };
-            match self
-                .groups
-                .iter_mut()
-                .enumerate()
-                .find(|(_, group)| group.members.is_empty())
-            {
+            match self.groups.iter_mut().enumerate().find(|(_, group)| group.is_empty()) {
                 Some((index, empty)) => {
                     *empty = group;
                     index
@@ -443,14 +512,33 @@ impl<S> ItemTable<S> {
                 }
             }
         });
+        self.enter(slot, index, now);
+    }
+
+    /// Puts an item among those of a group that are sampled.
+    fn enter(&mut self, slot: u32, index: usize, now: Now) {
         let Some(group) = self.groups.get_mut(index) else {
             return;
         };
+        if group.sleeps() {
+            group.resume(now.mono);
+        }
         let place = group.members.len();
         group.members.push(slot);
         if let Some(item) = self.item(slot) {
             item.group = u32::try_from(index).unwrap_or(NONE);
             item.group_place = u32::try_from(place).unwrap_or(NONE);
+        }
+    }
+
+    /// The source of an item that rests has changed: it is sampled at the next tick of its group. The item itself is not looked at before: a change
+    /// may be news to thousands of them.
+    pub(crate) fn wake(&mut self, key: SampleKey, now: Now) {
+        if let Some(group) = self.groups.get_mut(key.group as usize) {
+            if group.sleeps() {
+                group.resume(now.mono);
+            }
+            group.woken.push(key.slot);
         }
     }
 
@@ -460,9 +548,14 @@ impl<S> ItemTable<S> {
         };
         let place = std::mem::replace(&mut item.group_place, NONE);
         let index = std::mem::replace(&mut item.group, NONE);
+        let rested = std::mem::take(&mut item.resting);
         let Some(group) = self.groups.get_mut(index as usize) else {
             return;
         };
+        if rested {
+            group.resting = group.resting.saturating_sub(1);
+            return;
+        }
         if (place as usize) < group.members.len() {
             group.members.swap_remove(place as usize);
         }
@@ -478,7 +571,7 @@ impl<S> ItemTable<S> {
         let group = self
             .groups
             .iter()
-            .filter(|group| !group.members.is_empty())
+            .filter(|group| !group.sleeps())
             .map(|group| group.schedule.next())
             .min();
         let first = (!self.first.is_empty()).then_some(self.first_since);
@@ -502,43 +595,85 @@ impl<S> ItemTable<S> {
             let Some(group) = self.groups.get_mut(index) else {
                 break;
             };
-            if group.members.is_empty() || !group.schedule.take(now.mono) {
+            if group.sleeps() || !group.schedule.take(now.mono) {
                 continue;
             }
-            // No member joins or leaves while samples are taken.
-            let members = std::mem::take(&mut group.members);
-            for slot in &members {
-                self.sample(*slot, now, sampler);
+            group.tick = group.tick.wrapping_add(1);
+            let all = group.members.len() + group.resting;
+            let tick = (group.schedule.period() <= LONGEST_REST).then_some(group.tick);
+            // No other member joins or leaves while samples are taken.
+            let mut members = std::mem::take(&mut group.members);
+            let mut woken = std::mem::take(&mut group.woken);
+            for slot in woken.drain(..) {
+                if let Some(item) = self.item(slot)
+                    && item.group as usize == index
+                    && std::mem::take(&mut item.resting)
+                {
+                    members.push(slot);
+                }
             }
+            let mut place = 0u32;
+            members.retain(|slot| {
+                let rests = self.tick(*slot, tick, now, sampler);
+                if let Some(item) = self.item(*slot) {
+                    item.resting = rests;
+                    item.group_place = if rests { NONE } else { place };
+                }
+                place += u32::from(!rests);
+                !rests
+            });
             if let Some(group) = self.groups.get_mut(index) {
+                group.resting = all - members.len();
                 group.members = members;
+                group.woken = woken;
             }
         }
         self.complete_intervals(now);
     }
 
-    /// Samples one item now, whatever its schedule.
-    pub(crate) fn sample(&mut self, slot: u32, now: Now, sampler: &mut impl Sampler<S>) {
+    /// Samples a member of a group that is due. True if it needs no more ticks until it is woken.
+    ///
+    /// What has changed at two ticks in a row is left awake: looking at it again is cheaper than being told again.
+    fn tick(&mut self, slot: u32, tick: Option<u32>, now: Now, sampler: &mut impl Sampler<S>) -> bool {
+        let changed = self.sample(slot, now, sampler);
+        let Some(tick) = tick else {
+            return false;
+        };
         let subscription_id = self.subscription_id;
         let Some(item) = self.item(slot) else {
-            return;
+            return false;
         };
-        if item.pending || !item.is_sampled() {
-            return;
+        let last = std::mem::replace(&mut item.sampled_tick, tick);
+        if item.pending || (changed && last == tick.wrapping_sub(1)) {
+            return false;
         }
-        let key = SampleKey {
-            item: ItemKey {
-                subscription_id,
-                monitored_item_id: item.id,
-            },
-            first: item.wants_value(),
-            binding: item.binding,
+        let key = item.sample_key(subscription_id, slot);
+        sampler.rest(key, &mut item.source)
+    }
+
+    /// Samples one item now, whatever its schedule. True if that brought a value.
+    pub(crate) fn sample(&mut self, slot: u32, now: Now, sampler: &mut impl Sampler<S>) -> bool {
+        let subscription_id = self.subscription_id;
+        let Some(item) = self.item(slot) else {
+            return false;
         };
+        if item.pending {
+            self.skipped = self.skipped.saturating_add(1);
+            return false;
+        }
+        if !item.is_sampled() {
+            return false;
+        }
+        let key = item.sample_key(subscription_id, slot);
         match sampler.sample(key, &mut item.source, now) {
-            Sampled::Unchanged => {}
-            Sampled::Pending => item.pending = true,
+            Sampled::Unchanged => return false,
+            Sampled::Pending => {
+                item.pending = true;
+                return false;
+            }
             Sampled::Value(value) => self.accept(slot, value, now),
         }
+        true
     }
 
     /// Writes waiting notifications, item by item in the order in which they became ready, until `max` or the message is full.

@@ -35,6 +35,10 @@ pub struct World {
     pub values: BTreeMap<u32, (u64, DataValue)>,
     pub sampled: Vec<(Duration, u32)>,
     pub asked: Vec<(SampleKey, u32)>,
+    /// Whether sources tell when they change.
+    pub tells: bool,
+    /// Items that rest until their source has changed.
+    pub resting: Vec<(SampleKey, u32)>,
 }
 
 impl World {
@@ -63,6 +67,18 @@ impl Sampler<Source> for World {
                 Sampled::Value(value.clone())
             }
         }
+    }
+
+    fn rest(&mut self, key: SampleKey, source: &mut Source) -> bool {
+        let unchanged = self
+            .values
+            .get(&source.node)
+            .is_some_and(|(version, _)| *version == source.seen);
+        let rests = self.tells && unchanged;
+        if rests {
+            self.resting.push((key, source.node));
+        }
+        rests
     }
 }
 
@@ -284,6 +300,11 @@ impl Bench {
             .drain(..)
             .map(|(_, answer)| answer.expect("a message"))
             .collect()
+    }
+
+    /// The values of all messages that were not looked at.
+    pub fn all_numbers(&mut self) -> Vec<f64> {
+        self.messages().iter().flat_map(Message::numbers).collect()
     }
 
     pub fn fault(&mut self) -> (u64, StatusCode) {

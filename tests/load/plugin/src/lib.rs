@@ -8,6 +8,7 @@
 //! | `w0`, `w1`, ... | Int32 | kept by the host, writable; every write passes through the plugin | `variables` = 1000 |
 //! | `d0`, `d1`, ... | Int32 | asked for at each read: always the number in the id | `on_demand` = 1000 |
 //! | `c0`, `c1`, ... | UInt64 | asked for, and one more at each read | `counters` = 0 |
+//! | `k0`, `k1`, ... | UInt64 | kept by the host, and one more every `advance` = 10 ms | `kept` = 0 |
 //!
 //! No kind has more than 100,000.
 #![forbid(unsafe_code)]
@@ -15,8 +16,8 @@
 use std::time::Duration;
 
 use backplane_sdk::{
-    Call, Change, DataValue, Fault, Folder, NodeManager, Reader, StartReason, StatusCode, Tag, Variable, WriteRequest,
-    Writer, namespace, setting,
+    Call, Change, DataValue, Fault, Folder, NodeManager, Reader, StartReason, StatusCode, Tag, Update, Variable,
+    WriteRequest, Writer, every, monotonic, namespace, publish, setting,
 };
 
 /// Most variables of one kind.
@@ -25,6 +26,9 @@ const MOST: u32 = 100_000;
 const WRITTEN: u32 = 1;
 const ON_DEMAND: u32 = 1_000_000;
 const COUNTERS: u32 = 2_000_000;
+const KEPT: u32 = 3_000_000;
+/// The only timer.
+const ADVANCE: u64 = 1;
 /// Counters may be sampled this often.
 const SAMPLING: Duration = Duration::from_millis(10);
 
@@ -33,6 +37,10 @@ const SAMPLING: Duration = Duration::from_millis(10);
 pub struct Load {
     on_demand: u32,
     counters: Vec<u64>,
+    kept: u32,
+    /// The time between two values of the counters that the host keeps, in ms, and when there was the first.
+    advance: f64,
+    begun: f64,
 }
 
 fn number(name: &str, unless_set: u32) -> u32 {
@@ -68,8 +76,38 @@ impl NodeManager for Load {
             let node = Variable::new(tag, ns.id(name.as_str()), &name);
             change = change.add(node.under(&folder).on_demand(SAMPLING));
         }
-        change.commit()
+        self.kept = number("kept", 0);
+        for index in 0..self.kept {
+            let name = format!("k{index}");
+            let tag: Tag<u64> = Tag::new(KEPT + index);
+            let node = Variable::new(tag, ns.id(name.as_str()), &name);
+            change = change.add(node.under(&folder).value(0u64));
+        }
+        change.commit()?;
+        if self.kept > 0 {
+            self.advance = f64::from(setting::<u32>("advance").unwrap_or(10).max(1));
+            self.begun = milliseconds();
+            every(Duration::from_secs_f64(self.advance / 1_000.0), ADVANCE);
+        }
+        Ok(())
     }
+
+    fn wake(&mut self, token: u64) -> Result<(), Fault> {
+        if token != ADVANCE {
+            return Ok(());
+        }
+        // By the clock, not by the call: a late one does not make the counter go wrong.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let value = ((milliseconds() - self.begun) / self.advance).max(0.0) as u64;
+        let updates: Vec<Update> = (0..self.kept)
+            .map(|index| Tag::<u64>::new(KEPT + index).set(value))
+            .collect();
+        publish(&updates)
+    }
+}
+
+fn milliseconds() -> f64 {
+    monotonic().as_secs_f64() * 1_000.0
 }
 
 fn signed(index: u32) -> i32 {

@@ -9,14 +9,17 @@ use super::sub::watch;
 use super::subscriber::{Subscriber, Wanted};
 use super::to_usize;
 use super::variables::{Variables, number};
+use crate::clock::Clock;
 use crate::closed::{Edge, Outcome, Problems};
 use crate::error::{LoadError, setup};
+use crate::link::Link;
 use crate::report::Row;
 use crate::run::{Meter, Run};
 use crate::transport::SCRATCH;
 
-/// The share of its samples that every item must have got.
-const ENOUGH: f64 = 0.99;
+/// The share of its samples that every item must have got: of a counter that the host keeps, and of one that a plugin is asked for.
+const ENOUGH: f64 = 0.999;
+const ENOUGH_ON_DEMAND: f64 = 0.99;
 /// How often the time is looked at when nothing comes.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -25,23 +28,31 @@ const TICK: Duration = Duration::from_millis(50);
 struct Seen {
     first: Option<(i64, Duration)>,
     last: Option<(i64, Duration)>,
+    /// Different values after the first.
+    values: u64,
 }
 
 impl Seen {
     fn note(&mut self, value: i64, now: Duration) {
         self.first.get_or_insert((value, now));
+        self.values += u64::from(self.last.is_some_and(|(last, _)| last != value));
         self.last = Some((value, now));
     }
 
-    /// Samples, as a share of those that were due between the first and the last notification.
-    fn share(&self, sampling: Duration) -> f64 {
+    /// Samples, as a share of those that were due between the first and the last notification: by how far the counter went, and if every value
+    /// was `queued`, by how many came.
+    fn share(&self, sampling: Duration, queued: bool) -> f64 {
         let (Some(first), Some(last)) = (self.first, self.last) else {
             return 0.0;
         };
         let due = last.1.saturating_sub(first.1).as_secs_f64() / sampling.as_secs_f64();
         // Differences of counters of reads are far below 2^53.
         #[allow(clippy::cast_precision_loss)]
-        let got = last.0.saturating_sub(first.0) as f64;
+        let got = if queued {
+            self.values as f64
+        } else {
+            last.0.saturating_sub(first.0) as f64
+        };
         if due > 0.0 { got / due } else { 0.0 }
     }
 }
@@ -50,7 +61,12 @@ pub(crate) fn run(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
     let load = run.load;
     let items = load.items.unwrap_or(1_000);
     let sampling = load.sampling.unwrap_or(10.0);
-    let variables = Variables::find(&run.target, "c", items)?;
+    let (prefix, enough) = if load.on_demand {
+        ("c", ENOUGH_ON_DEMAND)
+    } else {
+        ("k", ENOUGH)
+    };
+    let variables = Variables::find(&run.target, prefix, items)?;
     let wanted = Wanted {
         subscriptions: 1,
         nodes: &variables.ids,
@@ -68,23 +84,88 @@ pub(crate) fn run(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
     }
     let sampling = Duration::from_secs_f64(sampling / 1_000.0);
     let mut meter = Meter::new(run);
-    let (mut outcome, seen) = watch_counters(run, &mut subscribers, to_usize(items), &mut meter)?;
-    let shares: Vec<f64> = seen.iter().map(|seen| seen.share(sampling)).collect();
+    let mut server = AtServer::open(run, &variables)?;
+    let (mut outcome, seen) = watch_counters(run, &mut subscribers, to_usize(items), &mut meter, &mut server)?;
+    let queued = load.item_queue > 1;
+    let shares: Vec<f64> = seen.iter().map(|seen| seen.share(sampling, queued)).collect();
     let worst = shares.iter().copied().fold(f64::INFINITY, f64::min);
-    let short = shares.iter().filter(|share| **share < ENOUGH).count();
+    let short = shares.iter().filter(|share| **share < enough).count();
     if short > 0 {
         outcome.problems.add(short as u64, || {
-            format!("{short} items got less than 99 % of their samples")
+            format!("{short} items got less than {} % of their samples", enough * 100.0)
         });
     }
+    let at_server = server.worst(sampling, sessions)?;
+    if at_server < enough {
+        outcome
+            .problems
+            .add(1, || "the server's counters are behind".to_owned());
+    }
     let mut row = run.row(&outcome, &meter.cost);
-    let verdict = if short == 0 { "PASS" } else { "FAIL" };
+    row.worst_item_share = Some(worst);
+    row.worst_item_share_at_server = Some(at_server);
+    let verdict = if short == 0 && at_server >= enough {
+        "PASS"
+    } else {
+        "FAIL"
+    };
     row.note = Some(format!(
-        "{verdict}: {} items, the worst with {:.2} % of its samples",
+        "{verdict}: {} items, the worst with {:.2} % of its samples; {:.2} % as the server counts",
         shares.len(),
-        worst * 100.0
+        worst * 100.0,
+        at_server * 100.0
     ));
     Ok(vec![row])
+}
+
+/// The counters as the server has them, read at both edges of the window.
+struct AtServer<'a> {
+    link: Link,
+    variables: &'a Variables,
+    clock: Clock,
+    /// Counters and the time of the reading.
+    begin: (Vec<i64>, Duration),
+}
+
+impl<'a> AtServer<'a> {
+    fn open(run: &Run<'_>, variables: &'a Variables) -> Result<Self, LoadError> {
+        Ok(Self {
+            link: Link::with_session(&run.target)?,
+            variables,
+            clock: run.target.clock,
+            begin: (Vec::new(), Duration::ZERO),
+        })
+    }
+
+    fn read(&mut self) -> Result<(Vec<i64>, Duration), LoadError> {
+        let counters = self.variables.numbers(&mut self.link)?;
+        Ok((counters, self.clock.elapsed()))
+    }
+
+    fn begin(&mut self) -> Result<(), LoadError> {
+        self.begin = self.read()?;
+        Ok(())
+    }
+
+    /// The share of the counter that went the least far. One that is asked for goes one further for every session.
+    fn worst(&mut self, sampling: Duration, sessions: u32) -> Result<f64, LoadError> {
+        let (counters, at) = self.read()?;
+        let due = at.saturating_sub(self.begin.1).as_secs_f64() / sampling.as_secs_f64().max(1e-9);
+        let each = if self.variables.are_asked_for() {
+            f64::from(sessions)
+        } else {
+            1.0
+        };
+        let gone = counters
+            .iter()
+            .zip(&self.begin.0)
+            .map(|(end, begin)| end.saturating_sub(*begin));
+        let least = gone.min().unwrap_or(0);
+        // Far below 2^53.
+        #[allow(clippy::cast_precision_loss)]
+        let least = least as f64;
+        Ok(least / (due * each).max(1.0))
+    }
 }
 
 fn watch_counters(
@@ -92,6 +173,7 @@ fn watch_counters(
     subscribers: &mut [Subscriber],
     items: usize,
     meter: &mut Meter<'_>,
+    server: &mut AtServer<'_>,
 ) -> Result<(Outcome, Vec<Seen>), LoadError> {
     let clock = run.target.clock;
     let mut poll = Poll::new()?;
@@ -110,6 +192,7 @@ fn watch_counters(
         let now = clock.elapsed();
         match began {
             None if now >= begin => {
+                server.begin()?;
                 meter.edge(Edge::Begin);
                 began = Some(clock.elapsed());
             }
@@ -166,11 +249,12 @@ mod tests {
     fn the_share_counts_from_the_first_notification_to_the_last() {
         let mut seen = Seen::default();
         let sampling = Duration::from_millis(10);
-        assert_eq!(seen.share(sampling), 0.0);
+        assert_eq!(seen.share(sampling, false), 0.0);
         seen.note(1_000, Duration::from_secs(5));
-        assert_eq!(seen.share(sampling), 0.0);
+        assert_eq!(seen.share(sampling, false), 0.0);
         seen.note(1_100, Duration::from_secs(6));
         seen.note(1_198, Duration::from_secs(7));
-        assert!((seen.share(sampling) - 0.99).abs() < 1e-9);
+        assert!((seen.share(sampling, false) - 0.99).abs() < 1e-9);
+        assert!((seen.share(sampling, true) - 0.01).abs() < 1e-9, "two values came");
     }
 }

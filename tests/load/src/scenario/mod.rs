@@ -20,6 +20,9 @@ pub(crate) fn run(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
             requests::run(run)
         }
         Scenario::Sub => sub::run(run),
+        Scenario::Changes => sub::changes(run),
+        Scenario::Items => sub::items(run),
+        Scenario::Latency => sub::latency(run),
         Scenario::Counters => counters::run(run),
         Scenario::Idle => idle::run(run),
         Scenario::Flood => flood::run(run),

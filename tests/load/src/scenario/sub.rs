@@ -29,41 +29,168 @@ const MOST_WRITES: usize = 4_000_000;
 /// How often the time is looked at when nothing comes.
 const TICK: Duration = Duration::from_millis(20);
 
+/// What is watched, and what is written meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    subscriptions: u32,
+    items: u32,
+    publishing_ms: f64,
+    sampling_ms: f64,
+    write_every_ms: f64,
+    written: u32,
+}
+
+impl Shape {
+    /// A shape with the switches that were given.
+    fn of(run: &Run<'_>, unless_given: Self) -> Self {
+        let load = run.load;
+        let items = load.items.unwrap_or(unless_given.items);
+        Self {
+            subscriptions: load.subs.unwrap_or(unless_given.subscriptions),
+            items,
+            publishing_ms: load.publishing.unwrap_or(unless_given.publishing_ms),
+            sampling_ms: load.sampling.unwrap_or(unless_given.sampling_ms),
+            write_every_ms: load.write_every.unwrap_or(unless_given.write_every_ms),
+            written: load.write_nodes.unwrap_or(unless_given.written).min(items),
+        }
+    }
+
+    /// Notifications in a second; a value that is written twice between two publishings is told once.
+    fn expected(&self, sessions: u32) -> f64 {
+        let rate = 1_000.0 / self.publishing_ms.max(self.sampling_ms).max(self.write_every_ms);
+        f64::from(sessions) * f64::from(self.subscriptions) * f64::from(self.written) * rate
+    }
+}
+
+const SUB: Shape = Shape {
+    subscriptions: 5,
+    items: 100,
+    publishing_ms: 100.0,
+    sampling_ms: 0.0,
+    write_every_ms: 50.0,
+    written: u32::MAX,
+};
+
 pub(crate) fn run(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
+    Ok(vec![watched(run, Shape::of(run, SUB))?])
+}
+
+/// latency: as `sub`, at the shortest publishing interval; an interval and 2 ms are allowed.
+pub(crate) fn latency(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
+    let unless_given = Shape {
+        subscriptions: 1,
+        publishing_ms: 10.0,
+        ..SUB
+    };
+    let shape = Shape::of(run, unless_given);
+    let mut row = watched(run, shape)?;
+    let allowed = shape.publishing_ms + 2.0;
+    let verdict = if row.p99_us <= allowed * 1_000.0 {
+        "PASS"
+    } else {
+        "FAIL"
+    };
+    row.note = Some(format!(
+        "{verdict}: 99 % within {:.1} ms of the write, {allowed} ms allowed",
+        row.p99_us / 1_000.0
+    ));
+    Ok(vec![row])
+}
+
+/// changes: many items of which few change, then the few alone.
+pub(crate) fn changes(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
+    let unless_given = Shape {
+        subscriptions: 1,
+        items: 1_000,
+        publishing_ms: 50.0,
+        sampling_ms: 50.0,
+        write_every_ms: 50.0,
+        written: 20,
+    };
+    let many = Shape::of(run, unless_given);
+    let few = Shape {
+        items: many.written,
+        ..many
+    };
+    let mut rows = Vec::new();
+    for shape in [few, many] {
+        let mut row = watched(run, shape)?;
+        row.peer = format!("{} {} of {}", run.name, shape.written, shape.items);
+        rows.push(row);
+    }
+    let costs: Vec<f64> = rows.iter().filter_map(|row| row.server_cpu_percent).collect();
+    if let ([alone, beside], Some(row)) = (costs.as_slice(), rows.last_mut()) {
+        let ratio = beside / alone.max(1e-9);
+        row.cost_ratio = Some(ratio);
+        row.note = Some(format!(
+            "{ratio:.2} times the CPU of a subscription of the {} alone",
+            few.items
+        ));
+    }
+    Ok(rows)
+}
+
+/// items: what an item takes in memory, and whether every change of some of them comes.
+pub(crate) fn items(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
+    let unless_given = Shape {
+        subscriptions: 1,
+        items: 10_000,
+        publishing_ms: 1_000.0,
+        sampling_ms: 1_000.0,
+        // Two cycles apart: a value that does not come was missed.
+        write_every_ms: 2_000.0,
+        written: 100,
+    };
+    Ok(vec![watched(run, Shape::of(run, unless_given))?])
+}
+
+/// Watches and writes for as long as the command line says.
+fn watched(run: &Run<'_>, shape: Shape) -> Result<Row, LoadError> {
     let load = run.load;
     let (sessions, _, _) = load.shape(run.scenario);
-    let items = load.items.unwrap_or(100);
-    let variables = Variables::find(&run.target, "v", items.max(load.variables))?;
-    let nodes = variables.ids.get(..to_usize(items)).unwrap_or_default();
+    let variables = Variables::find(&run.target, "v", shape.items.max(load.variables))?;
+    let nodes = variables.ids.get(..to_usize(shape.items)).unwrap_or_default();
     let wanted = Wanted {
-        subscriptions: load.subs,
+        subscriptions: shape.subscriptions,
         nodes,
-        publishing_ms: load.publishing.unwrap_or(100.0),
-        sampling_ms: load.sampling.unwrap_or(0.0),
+        publishing_ms: shape.publishing_ms,
+        sampling_ms: shape.sampling_ms,
         lifetime_count: 100,
         keep_alive_count: 10,
         queue: load.item_queue,
         timestamps: TimestampsToReturn::BOTH,
     };
+    // What the first session makes a server allocate is no item's.
+    let first = Link::with_session(&run.target)?;
+    let before = run.sample();
     let mut subscribers = Vec::new();
     for _ in 0..sessions {
         subscribers.push(Subscriber::open(&run.target, &wanted)?);
     }
-    let written = load.write_nodes.unwrap_or(items).min(items);
-    let writer = Writer::open(run, &variables, nodes.get(..to_usize(written)).unwrap_or_default())?;
+    let written = nodes.get(..to_usize(shape.written)).unwrap_or_default();
+    let every = Duration::from_secs_f64(shape.write_every_ms / 1_000.0);
+    let writer = Writer::open(run, &variables, written, every)?;
     let mut meter = Meter::new(run);
     let watching = Watching::new(subscribers, writer, run.target.clock)?;
     let outcome = watching.run(load.warmup, load.seconds, &mut |edge| meter.edge(edge))?;
+    drop(first);
+    let after = run.sample();
     let mut row = run.row(&outcome, &meter.cost);
-    // A value that is written twice between two publishings is told once.
-    let rate = 1_000.0 / wanted.publishing_ms.max(load.write_every);
-    let expected = f64::from(sessions) * f64::from(load.subs) * f64::from(written) * rate;
+    let items = f64::from(sessions) * f64::from(shape.subscriptions) * f64::from(shape.items);
+    row.rss_per_item_bytes = before.zip(after).map(|(before, after)| {
+        // KiB of a process are far below 2^53.
+        #[allow(clippy::cast_precision_loss)]
+        let grown = after.rss.saturating_sub(before.rss) as f64;
+        grown * 1_024.0 / items.max(1.0)
+    });
+    let expected = shape.expected(sessions);
     row.expected_per_s = Some(expected);
     row.note = Some(format!(
-        "{:.1} % of {expected:.0} notifications/s",
-        row.requests_per_s / expected.max(1.0) * 100.0
+        "{:.1} % of {expected:.0} notifications/s; {:.0} bytes of memory for each of {items:.0} items",
+        row.requests_per_s / expected.max(1.0) * 100.0,
+        row.rss_per_item_bytes.unwrap_or_default()
     ));
-    Ok(vec![row])
+    Ok(row)
 }
 
 /// Writes an ever higher number to all its nodes.
@@ -81,7 +208,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn open(run: &Run<'_>, variables: &'a Variables, nodes: &'a [NodeId]) -> Result<Self, LoadError> {
+    fn open(run: &Run<'_>, variables: &'a Variables, nodes: &'a [NodeId], every: Duration) -> Result<Self, LoadError> {
         let link = Link::with_session(&run.target)?;
         let token = link.token().clone();
         let size = prepare(Ask::Write, &token, nodes, &variables.value(FIRST)).size();
@@ -90,7 +217,7 @@ impl<'a> Writer<'a> {
             token,
             variables,
             nodes,
-            every: Duration::from_secs_f64(run.load.write_every / 1_000.0),
+            every,
             verifier: Verifier::new(Ask::Write, nodes.len()),
             next: FIRST,
             times: Vec::new(),

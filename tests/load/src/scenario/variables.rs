@@ -13,6 +13,8 @@ use crate::verify::strings;
 const NAMESPACE: &str = "urn:backplane:load";
 /// How long a server may take until its variables are there.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Values in one Read of all of them.
+const READ_AT_ONCE: usize = 1_000;
 /// How long to wait between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -22,6 +24,7 @@ pub(crate) struct Variables {
     pub(crate) ids: Vec<NodeId>,
     /// A value of the first of them.
     example: Variant,
+    asked_for: bool,
 }
 
 impl Variables {
@@ -43,6 +46,7 @@ impl Variables {
                     return Ok(Self {
                         ids: (0..count).map(id).collect(),
                         example: value.value,
+                        asked_for: prefix == "c" || prefix == "d",
                     });
                 }
             }
@@ -51,6 +55,31 @@ impl Variables {
             }
             std::thread::sleep(PAUSE);
         }
+    }
+
+    /// Whether a plugin is asked for them at each read.
+    pub(crate) fn are_asked_for(&self) -> bool {
+        self.asked_for
+    }
+
+    /// The numbers that all of them have now.
+    pub(crate) fn numbers(&self, link: &mut Link) -> Result<Vec<i64>, LoadError> {
+        let mut numbers = Vec::with_capacity(self.ids.len());
+        for ids in self.ids.chunks(READ_AT_ONCE) {
+            let request = ReadRequest {
+                timestamps_to_return: TimestampsToReturn::NEITHER,
+                nodes_to_read: ids.iter().map(value_of).collect(),
+                ..ReadRequest::default()
+            };
+            let response = link.call("Read", request)?;
+            numbers.extend(
+                response
+                    .results
+                    .iter()
+                    .map(|value| number(&value.value).unwrap_or_default()),
+            );
+        }
+        Ok(numbers)
     }
 
     /// A value to write: `number`, in the type that the variables have.
