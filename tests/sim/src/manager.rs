@@ -165,6 +165,7 @@ impl NodeManager for Manager {
             reader: true,
             writes: Writes::ToManager,
             methods: true,
+            demand: false,
         }
     }
 
