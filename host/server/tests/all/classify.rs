@@ -315,16 +315,22 @@ async fn whom_the_classifier_tells_from_a_flood_does_not_wait_for_it() {
     let Some(mut server) = flooded(&[everybody], "") else {
         return;
     };
-    let mut seen = Vec::new();
-    // Whatever else the machine does can hide the difference for a moment.
-    for _ in 0..5 {
+    let mut seen: Vec<(Latency, Latency)> = Vec::new();
+    // Whatever else the machine does can hide the difference for a moment, or make one: the middle of several looks decides.
+    let middle = |of: &dyn Fn(&(Latency, Latency)) -> Latency, seen: &[(Latency, Latency)]| {
+        let mut medians: Vec<Duration> = seen.iter().map(|look| of(look).median).collect();
+        medians.sort_unstable();
+        medians[medians.len() / 2]
+    };
+    for _ in 0..7 {
         let flood = Flood::from(&server.place(), Ipv4Addr::LOCALHOST, 40).await;
         let together = beside(&server, PLANT).await;
         map_now(&mut server, &[everybody, quiet]);
         let apart = beside(&server, PLANT).await;
         flood.stop().await;
         seen.push((together, apart));
-        if 2 * apart.median < together.median {
+        let (together, apart) = (middle(&|look| look.0, &seen), middle(&|look| look.1, &seen));
+        if seen.len() >= 3 && 2 * apart < together {
             eprintln!("single Reads beside a flood of the same owner, then of another: {seen:?}");
             return;
         }

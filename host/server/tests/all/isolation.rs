@@ -415,7 +415,9 @@ async fn a_message_has_to_be_complete_in_time_however_often_a_piece_of_it_comes(
         assert!(start.elapsed() < PATIENCE, "pieces prolong it");
     }
     assert_eq!(silent.error().await, Some(StatusCode::BAD_TIMEOUT));
-    assert!(start.elapsed() >= Duration::from_millis(500));
+    let took = start.elapsed();
+    let fits = Duration::from_millis(500)..Duration::from_secs(20);
+    assert!(fits.contains(&took), "not after half a second, but after {took:?}");
     server
         .usage_until("memory of what was not finished", |usage| usage.get("Connection") == 0)
         .await;
