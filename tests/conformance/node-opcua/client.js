@@ -52,7 +52,7 @@ async function run(name, body) {
 
 const certificates = new opcua.OPCUACertificateManager({ rootFolder: path.join(scratch, "pki"), automaticallyAcceptUnknownCertificate: true });
 
-async function connect(security, lifetime) {
+async function connect(security, lifetime, through) {
     const client = opcua.OPCUAClient.create({
         applicationName: "conformance",
         applicationUri: "urn:backplane:conformance:node-opcua",
@@ -64,7 +64,7 @@ async function connect(security, lifetime) {
         securityMode: security.mode,
         securityPolicy: security.policy,
     });
-    await client.connect(url);
+    await client.connect(through || url);
     return client;
 }
 
@@ -287,6 +287,8 @@ async function events(session, ns) {
     }
 }
 
+const { transfer, ...subscriptions } = require("./subscriptions.js")({ check, equal, connect, withSession, none: NONE });
+
 async function serverObject(session) {
     const state = await session.read({ nodeId: "i=2259", attributeId: AttributeIds.Value });
     equal(state.value.value, 0, "ServerStatus.State");
@@ -357,10 +359,11 @@ async function renewal(security) {
 async function services() {
     await run("discovery", discovery);
     for (const security of [NONE, SECURE[1]]) {
-        const cases = { "server object": serverObject, browse: browseEverything, translate, "every type": everyType, "wrong writes": wrongWrites, "index ranges": indexRanges, structures, aggregates, events };
+        const cases = { "server object": serverObject, browse: browseEverything, translate, "every type": everyType, "wrong writes": wrongWrites, "index ranges": indexRanges, structures, aggregates, events, ...subscriptions };
         for (const [name, body] of Object.entries(cases)) {
             await run(`${name} ${security.name}`, () => withSession(security, undefined, (session, ns) => body(session, ns, security)));
         }
+        await run(`transfer ${security.name}`, () => transfer(url, security));
     }
     for (const security of [NONE, ...SECURE]) {
         for (const user of [undefined, USER]) {
