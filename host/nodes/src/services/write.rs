@@ -165,7 +165,9 @@ fn usual(snapshot: &Snapshot, id: &NodeIdBytes<'_>, kind: BuiltInType, wants: &m
         return Usual::Not;
     };
     let variable = match node.variable() {
-        Some(variable) if node.extra.is_none() && variable.access & CURRENT_WRITE != 0 => variable,
+        Some(variable) if rights::is_open(&snapshot.graph, key.slot, node) && variable.access & CURRENT_WRITE != 0 => {
+            variable
+        }
         _ => return Usual::Not,
     };
     let fits = typing::declares_scalar(kind, variable.rule, variable.rank) && variable.instrument_range().is_none();

@@ -293,6 +293,17 @@ impl World {
         self.write_value(id, "", DataValue::new(value))
     }
 
+    /// As most clients send it: a value alone, and no index range.
+    pub fn write_plainly(&self, id: &NodeId, value: impl Into<Variant>) -> StatusCode {
+        let write = WriteValue {
+            node_id: id.clone(),
+            attribute_id: AttributeId::VALUE.0,
+            value: DataValue::new(value),
+            ..WriteValue::default()
+        };
+        self.write_all(&[write]).unwrap()[0]
+    }
+
     pub fn write_value(&self, id: &NodeId, range: &str, value: DataValue) -> StatusCode {
         let write = WriteValue {
             node_id: id.clone(),

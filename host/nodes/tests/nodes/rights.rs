@@ -416,6 +416,7 @@ fn a_namespace_says_what_its_nodes_do_not() {
         assert_eq!(world.browse(&objects()).status_code, good);
     }
     assert_eq!(world.write(&ids[0], 2i32), denied, "operators may read");
+    assert_eq!(world.write_plainly(&ids[0], 2i32), denied, "in the usual form too");
     let access = world.read(&ids[0], AttributeId::USER_ACCESS_LEVEL).value;
     assert_eq!(access, Variant::Byte(1));
 }
