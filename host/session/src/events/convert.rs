@@ -8,6 +8,9 @@ use backplane_types::{
 
 use BuiltInType as T;
 
+/// Most elements of an array that is converted.
+const MAX_CONVERTED: usize = 1_000;
+
 /// Whether a value becomes another type by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
@@ -116,8 +119,11 @@ fn convert(value: &Variant, to: BuiltInType, weakest: Rule) -> Option<Variant> {
     }
 }
 
-/// Element by element; one that fails fails all.
+/// Element by element; one that fails fails all. An array that is too long has no conversion: a filter may ask for a hundred of them, for every event.
 fn convert_array(array: &Array, to: BuiltInType) -> Option<Variant> {
+    if array.len() > MAX_CONVERTED {
+        return None;
+    }
     let mut values = ArrayValues::empty(to);
     for element in array.values.iter() {
         let one = ArrayValues::from_scalar(scalar(&element, to)?)?;

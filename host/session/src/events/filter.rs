@@ -1,7 +1,7 @@
 //! An EventFilter as an item uses it (Part 4, 7.22.3): which events it wants, and which of their fields.
 
 use backplane_types::{
-    ContentFilterResult, Encoder, EventFilter, EventFilterResult, ExtensionObject, StatusCode, Variant,
+    ContentFilterResult, Encoder, EventFilter, EventFilterResult, ExtensionBody, ExtensionObject, StatusCode, Variant,
 };
 
 use super::content::WhereClause;
@@ -18,6 +18,8 @@ pub struct FilterLimits {
     pub max_where_elements: usize,
     /// Most operands of one element, which only InList may have many of: `BadFilterOperandCountMismatch` with more.
     pub max_where_operands: usize,
+    /// Most bytes of the encoded filter, which an item keeps and walks through for every event: `BadEventFilterInvalid` with more.
+    pub max_bytes: usize,
 }
 
 impl Default for FilterLimits {
@@ -26,6 +28,7 @@ impl Default for FilterLimits {
             max_select_clauses: 500,
             max_where_elements: 100,
             max_where_operands: 1_000,
+            max_bytes: 64 << 10,
         }
     }
 }
@@ -59,13 +62,16 @@ impl Filter {
     /// where clause that is wrong refuses the filter: nobody can say which events it would let through.
     ///
     /// # Errors
-    /// `BadEventFilterInvalid` (cannot be decoded, no select clause, too many clauses, no select clause that is right, a wrong where clause).
+    /// `BadEventFilterInvalid` (cannot be decoded, too long, no select clause, too many clauses, no select clause that is right, a wrong where clause).
     pub(crate) fn new(
         filter: &ExtensionObject,
         types: &dyn EventTypes,
         limits: &FilterLimits,
     ) -> Result<(Self, ExtensionObject), Refused> {
         let invalid = StatusCode::BAD_EVENT_FILTER_INVALID;
+        if matches!(&filter.body, ExtensionBody::Binary(bytes) if bytes.bytes().len() > limits.max_bytes) {
+            return Err(invalid.into());
+        }
         let filter: EventFilter = filter.decode_as().map_err(|_| invalid)?;
         let elements = filter.where_clause.elements.len();
         if filter.select_clauses.is_empty()

@@ -6,6 +6,8 @@
 
 /// Most characters of a pattern, a list in brackets being one, `%` being none: the states, and the end, fit into 128 bits.
 const MAX_TOKENS: usize = 127;
+/// Most characters and ranges in the brackets of a pattern, all lists together: each character of a text may be compared with all of them.
+const MAX_LISTED: usize = 256;
 
 /// A pattern ready to match.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,13 +37,14 @@ impl Token {
 }
 
 impl Pattern {
-    /// Reads a pattern; `None` when it is too long, a bracket is not closed or holds nothing, or nothing follows the last `\`.
+    /// Reads a pattern; `None` when it or its lists are too long, a bracket is not closed or holds nothing, or nothing follows the last `\`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut pattern = Self {
             tokens: Vec::new(),
             loops: 0,
         };
         let mut chars = text.chars();
+        let mut listed = 0;
         while let Some(c) = chars.next() {
             let token = match c {
                 '%' => {
@@ -49,7 +52,7 @@ impl Pattern {
                     continue;
                 }
                 '_' => Token::One,
-                '[' => list(&mut chars)?,
+                '[' => list(&mut chars, &mut listed)?,
                 '\\' => Token::Char(chars.next()?),
                 c => Token::Char(c),
             };
@@ -84,13 +87,17 @@ impl Pattern {
     }
 }
 
-/// What stands between brackets, the opening one being read.
-fn list(chars: &mut std::str::Chars<'_>) -> Option<Token> {
+/// What stands between brackets, the opening one being read; `listed` counts it.
+fn list(chars: &mut std::str::Chars<'_>, listed: &mut usize) -> Option<Token> {
     let mut none_of = false;
     let mut ranges: Vec<(char, char)> = Vec::new();
     let mut first = true;
     loop {
         let c = chars.next()?;
+        *listed += 1;
+        if *listed > MAX_LISTED {
+            return None;
+        }
         match c {
             '^' if first && !none_of => {
                 none_of = true;
@@ -173,6 +180,9 @@ mod tests {
         }
         assert!(Pattern::parse(&"a%".repeat(MAX_TOKENS)).is_some());
         assert!(Pattern::parse(&"a%".repeat(MAX_TOKENS + 1)).is_none());
+        assert!(Pattern::parse(&format!("[{}]", "b".repeat(MAX_LISTED - 1))).is_some());
+        assert!(Pattern::parse(&format!("[{}]", "b".repeat(MAX_LISTED))).is_none());
+        assert!(Pattern::parse(&"[abc]".repeat(MAX_LISTED / 4 + 1)).is_none());
     }
 
     /// What makes a matcher that goes back exponential or quadratic.

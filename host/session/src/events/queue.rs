@@ -7,6 +7,9 @@ use backplane_types::Now;
 
 use super::event::Event;
 
+/// An event is handed to a queue once, or again right away: older entries are not looked at, however long the queue.
+const RECENT: usize = 8;
+
 /// One event in the queue.
 #[derive(Debug)]
 struct Entry {
@@ -19,7 +22,7 @@ struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Queued {
     Added,
-    /// It is in the queue already.
+    /// It has just been queued.
     Duplicate,
     /// It, or the oldest, is lost.
     Lost,
@@ -51,7 +54,8 @@ impl EventQueue {
 
     /// Queues an event.
     pub(crate) fn push(&mut self, event: &Arc<Event>, now: Now) -> Queued {
-        if self.entries.iter().any(|entry| Arc::ptr_eq(&entry.event, event)) {
+        let mut recent = self.entries.iter().rev().take(RECENT);
+        if recent.any(|entry| Arc::ptr_eq(&entry.event, event)) {
             return Queued::Duplicate;
         }
         if self.places_taken() < self.capacity {

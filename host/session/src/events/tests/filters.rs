@@ -206,6 +206,7 @@ fn filters_have_limits() {
         max_select_clauses: 2,
         max_where_elements: 2,
         max_where_operands: 3,
+        ..FilterLimits::default()
     };
     let clause = || operand(BASE, &[(0, "EventId")]);
     let test = || (FilterOperator::IS_NULL, vec![literal(1)]);
@@ -220,4 +221,34 @@ fn filters_have_limits() {
     );
     let nothing_known = event_filter(vec![operand(BASE, &[(0, "Nonsense")])], Vec::new());
     assert_eq!(check(&nothing_known).0.err(), invalid);
+}
+
+/// What costs every event for as long as the item lives is bounded by what a filter may say.
+#[test]
+fn a_filter_that_is_too_long_is_refused() {
+    let of_length = |length: usize| {
+        let text = "a".repeat(length);
+        let elements = vec![(FilterOperator::EQUALS, vec![field(&[(0, "Message")]), literal(text)])];
+        check(&event_filter(vec![operand(BASE, &[(0, "EventId")])], elements)).0
+    };
+    let most = FilterLimits::default().max_bytes;
+    assert!(of_length(most - 500).is_ok());
+    assert_eq!(of_length(most).err(), Some(StatusCode::BAD_EVENT_FILTER_INVALID));
+}
+
+/// A hundred elements that each make texts of a large array: neither time nor memory for that.
+#[test]
+fn large_arrays_are_not_converted() {
+    let cast = |length: usize| {
+        let flags = literal(vec![true; length]);
+        let text = || literal(NodeId::standard(12));
+        let elements = vec![
+            (FilterOperator::IS_NULL, vec![element(1)]),
+            (FilterOperator::CAST, vec![flags, text()]),
+        ];
+        let filter = check(&event_filter(vec![operand(BASE, &[(0, "EventId")])], elements)).0;
+        filter.unwrap().passes(&event(1))
+    };
+    assert!(!cast(1_000));
+    assert!(cast(1_001), "there is no such value");
 }
