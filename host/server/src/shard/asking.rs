@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backplane_nodes::services::sample;
-use backplane_nodes::{CallContext, Caller, ManagerId, ReadSource};
+use backplane_nodes::{CallContext, Caller, ManagerId, ReadSource, Snapshot};
 use backplane_session::SampleKey;
 use backplane_types::{DataValue, Now, StatusCode};
 use tokio::sync::mpsc::UnboundedSender;
@@ -62,17 +62,13 @@ impl Asking {
         }
     }
 
-    /// Makes the calls. The answers come back through the shard's door.
-    pub(super) fn ask(self, shared: &Arc<Shared>, door: &UnboundedSender<Command>, now: Now) {
-        if self.calls.is_empty() {
-            return;
-        }
-        let snapshot = shared.space.snapshot();
+    /// Makes the calls, in the structure that the tags are of. The answers come back through the shard's door.
+    pub(super) fn ask(self, shared: &Arc<Shared>, snapshot: &Arc<Snapshot>, door: &UnboundedSender<Command>, now: Now) {
         let timeout = Duration::from_secs_f64(shared.limits.request_timeout / 1000.0);
         for (manager, calls) in self.calls {
             for Call { caller, parts } in calls {
                 let call = context(caller, now, timeout);
-                let (door, snapshot) = (door.clone(), Arc::clone(&snapshot));
+                let (door, snapshot) = (door.clone(), Arc::clone(snapshot));
                 shared.runtime.spawn(async move {
                     let all = parts.iter().flat_map(|(_, part)| part);
                     let tags: Vec<u32> = all.map(|(_, tag, _)| *tag).collect();

@@ -186,21 +186,47 @@ pub(super) struct SpaceSampler<'a> {
     bound: &'a Bound,
     watches: &'a mut Watches,
     asking: &'a mut Asking,
+    /// The present structure, when it is newer than the one that the sources were found in.
+    newer: Option<&'a Snapshot>,
 }
 
 impl<'a> SpaceSampler<'a> {
-    pub(super) fn new(session: u32, bound: &'a Bound, watches: &'a mut Watches, asking: &'a mut Asking) -> Self {
+    pub(super) fn new(
+        session: u32,
+        bound: &'a Bound,
+        watches: &'a mut Watches,
+        asking: &'a mut Asking,
+        newer: Option<&'a Snapshot>,
+    ) -> Self {
         Self {
             session,
             bound,
             watches,
             asking,
+            newer,
+        }
+    }
+
+    /// Finds the tag of a variable on demand in the structure that its manager is asked in: another generation of a plugin may
+    /// know another variable by the old one. False when it is not there, or no longer on demand: then the source waits to be
+    /// told what it is now.
+    fn is_asked_as(&self, source: &mut Source, now: Now) -> bool {
+        let Some(newer) = self.newer else { return true };
+        match find(newer, self.bound, &source.wanted, now) {
+            Ok(read) if read.on_demand().is_some() => {
+                source.read = read;
+                true
+            }
+            _ => false,
         }
     }
 }
 
 impl Sampler<Source> for SpaceSampler<'_> {
     fn sample(&mut self, key: SampleKey, source: &mut Source, now: Now) -> Sampled {
+        if source.read.on_demand().is_some() && !self.is_asked_as(source, now) {
+            return Sampled::Pending;
+        }
         if let Some((manager, tag)) = source.read.on_demand() {
             let wanted = (key, tag, source.read.clone());
             self.asking.add(self.session, &self.bound.caller, manager, wanted);

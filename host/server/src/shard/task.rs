@@ -379,6 +379,8 @@ impl Shard {
 
     fn run_timers(&mut self, now: Now) {
         let mut asking = Asking::default();
+        let snapshot = self.shared.space.snapshot();
+        let newer = (snapshot.epoch() != self.epoch).then_some(&*snapshot);
         while let Some((deadline, session)) = self.timers.first().copied() {
             if deadline > now.mono {
                 break;
@@ -387,7 +389,7 @@ impl Shard {
                 self.timers.pop_first();
                 continue;
             };
-            let mut sampler = SpaceSampler::new(session, &entry.bound, &mut self.watches, &mut asking);
+            let mut sampler = SpaceSampler::new(session, &entry.bound, &mut self.watches, &mut asking, newer);
             entry.subscriptions.handle_timeout(now, &mut sampler);
             self.settle(now, session);
             // Sampling that is behind asks for its time again at once; others must get theirs in between.
@@ -395,7 +397,7 @@ impl Shard {
                 break;
             }
         }
-        asking.ask(&self.shared, &self.door.own, now);
+        asking.ask(&self.shared, &snapshot, &self.door.own, now);
     }
 
     /// Lets managers know what is monitored, if that may have changed.
