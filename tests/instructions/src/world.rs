@@ -29,6 +29,7 @@ impl NodeManager for Echo {
             reader: true,
             writes: Writes::ToCell,
             methods: false,
+            demand: false,
         }
     }
 
