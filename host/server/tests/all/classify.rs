@@ -326,8 +326,11 @@ async fn whom_the_classifier_tells_from_a_flood_does_not_wait_for_it() {
         let flood = Flood::from(&server.place(), Ipv4Addr::LOCALHOST, 40).await;
         let together = beside(&server, PLANT).await;
         map_now(&mut server, &[everybody, quiet]);
+        let before = flood.answered();
         let apart = beside(&server, PLANT).await;
+        let poured = flood.answered() - before;
         flood.stop().await;
+        assert!(poured > 1_000, "the flood goes on while the other Reads are measured");
         seen.push((together, apart));
         let (together, apart) = (middle(&|look| look.0, &seen), middle(&|look| look.1, &seen));
         if seen.len() >= 3 && 2 * apart < together {
