@@ -150,6 +150,13 @@ impl Connection {
         self.task.await.map(|_| ()).map_err(|error| error.to_string())
     }
 
+    /// Lets go of the connection without a word: session and channel are not closed.
+    pub async fn cut(self) {
+        self.task.abort();
+        // An error only says that the task was ended.
+        let _ = self.task.await;
+    }
+
     /// Whether the event loop goes on: it ends when the connection is lost, as nothing is retried.
     pub fn is_alive(&self) -> bool {
         !self.task.is_finished()

@@ -5,6 +5,7 @@
 mod cases;
 mod connection;
 mod live;
+mod subscriptions;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -47,6 +48,18 @@ async fn services(setup: &Setup) {
         run(&format!("every type {name}"), cases::every_type(setup, security)).await;
         run(&format!("wrong writes {name}"), cases::wrong_writes(setup, security)).await;
         run(&format!("index ranges {name}"), cases::index_ranges(setup, security)).await;
+        run(&format!("events {name}"), subscriptions::events(setup, security)).await;
+        run(
+            &format!("triggering {name}"),
+            subscriptions::triggering(setup, security),
+        )
+        .await;
+        run(
+            &format!("methods and republish {name}"),
+            subscriptions::methods_and_republish(setup, security),
+        )
+        .await;
+        run(&format!("transfer {name}"), subscriptions::transfer(setup, security)).await;
     }
     for security in Security::all() {
         for user in [false, true] {
