@@ -357,7 +357,7 @@ async def create_items(session, subscription, nodes, mode, sampling=50):
         item.MonitoringMode = mode
         item.RequestedParameters.ClientHandle = handle
         item.RequestedParameters.SamplingInterval = sampling
-        item.RequestedParameters.QueueSize = 5
+        item.RequestedParameters.QueueSize = 100
         wanted.append(item)
     parameters = ua.CreateMonitoredItemsParameters()
     parameters.SubscriptionId = subscription

@@ -15,7 +15,7 @@ module.exports = ({ check, equal, connect, withSession, none }) => {
         });
         const itemsToCreate = nodes.map((nodeId, index) => ({
             itemToMonitor: { nodeId, attributeId: AttributeIds.Value }, monitoringMode,
-            requestedParameters: { clientHandle: index + 1, samplingInterval: 50, queueSize: 5, discardOldest: true },
+            requestedParameters: { clientHandle: index + 1, samplingInterval: 50, queueSize: 100, discardOldest: true },
         }));
         const { results } = await session.createMonitoredItems({ subscriptionId, timestampsToReturn: TimestampsToReturn.Both, itemsToCreate });
         for (const result of results) equal(result.statusCode.name, "Good", "monitored item");

@@ -62,7 +62,7 @@ impl<'a> Subscription<'a> {
                 client_handle,
                 sampling_interval: 50.0,
                 filter,
-                queue_size: 5,
+                queue_size: 100,
                 discard_oldest: true,
             };
             MonitoredItemCreateRequest::new(item, mode, parameters)
