@@ -70,6 +70,12 @@ impl Snapshot {
         self.epoch
     }
 
+    /// Another number whenever what namespaces say about the rights on their nodes has changed, which may be without another [`epoch`](Self::epoch).
+    #[must_use]
+    pub fn rights_version(&self) -> u64 {
+        self.graph.rights_version()
+    }
+
     /// The limits the services enforce.
     #[must_use]
     pub fn limits(&self) -> &Limits {

@@ -36,7 +36,7 @@ pub(crate) struct Misdeeds {
     pub(crate) close_at: Option<u32>,
     /// This Read is never answered.
     pub(crate) silent_at: Option<u32>,
-    /// Every notification tells of a counter that stands still.
+    /// All counters stand still.
     pub(crate) stuck: bool,
 }
 
@@ -236,17 +236,25 @@ impl Responder {
         })
     }
 
+    /// The value of a counter; none for other nodes.
+    fn count(&self, node: &NodeId) -> Option<Variant> {
+        if !node.to_string().contains("s=c") {
+            return None;
+        }
+        let count = if self.misdeeds.stuck {
+            1
+        } else {
+            self.clock.elapsed().as_millis()
+        };
+        Some(Variant::UInt64(count.try_into().unwrap()))
+    }
+
     fn publish(&self, response_header: ResponseHeader) -> PublishResponse {
         std::thread::sleep(Duration::from_millis(2));
         let written = self.written.lock().unwrap();
         let value = |node: &NodeId| {
-            if node.to_string().contains("s=c") {
-                let count = if self.misdeeds.stuck {
-                    1
-                } else {
-                    self.clock.elapsed().as_millis()
-                };
-                return Variant::UInt64(count.try_into().unwrap());
+            if let Some(count) = self.count(node) {
+                return count;
             }
             written.get(node).cloned().unwrap_or(Variant::Int32(1))
         };
@@ -289,7 +297,7 @@ impl Responder {
             DataValue {
                 status: bad.then_some(StatusCode::BAD_NO_COMMUNICATION),
                 source_timestamp: Some(DateTime::from_unix_nanos(1_790_000_000_000_000_000)),
-                ..DataValue::new(Variant::Int32(1))
+                ..DataValue::new(self.count(node).unwrap_or(Variant::Int32(1)))
             }
         };
         Answer::Send(encode(&ReadResponse {

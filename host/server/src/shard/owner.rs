@@ -18,33 +18,46 @@ pub(crate) struct Owner {
     /// ApplicationUri of the client; proved when the channel is signed.
     application_uri: UaString,
     certificate: ByteString,
-    signed: bool,
+    mode: MessageSecurityMode,
 }
 
 impl Owner {
     /// Of a validated session.
     pub(crate) fn of(bound: &Bound) -> Self {
-        let mode = bound.caller.security_mode;
         Self {
             identity: bound.session.snapshot.identity.clone(),
             application_uri: bound.session.handle.parameters().client_application_uri.clone(),
             certificate: bound.client_certificate.clone(),
-            signed: mode == MessageSecurityMode::SIGN || mode == MessageSecurityMode::SIGN_AND_ENCRYPT,
+            mode: bound.caller.security_mode,
         }
     }
 
-    /// Whether `claimant` may take over what this owner has: the same user; for anonymous ones the same application, proved on both sides.
+    fn is_signed(&self) -> bool {
+        self.mode == MessageSecurityMode::SIGN || self.mode == MessageSecurityMode::SIGN_AND_ENCRYPT
+    }
+
+    /// Whether `claimant` may take over what this owner has: the same user; for anonymous ones the same application, proved on both sides. What
+    /// waits to be sent may be of nodes that are only shown over a secured channel, so the new one is secured as well as the old one.
     ///
     /// # Errors
-    /// `BadUserAccessDenied`; `BadSecurityChecksFailed` when an anonymous application of the same name shows another certificate.
+    /// `BadUserAccessDenied`; `BadSecurityModeInsufficient`; `BadSecurityChecksFailed` when an anonymous application of the same name shows another
+    /// certificate.
     pub(crate) fn yields_to(&self, claimant: &Self) -> Result<(), StatusCode> {
         if self.identity != claimant.identity {
             return Err(StatusCode::BAD_USER_ACCESS_DENIED);
         }
-        if self.identity.kind != IdentityKind::Anonymous {
-            return Ok(());
+        if self.identity.kind == IdentityKind::Anonymous {
+            self.is_the_application_of(claimant)?;
         }
-        if !self.signed || !claimant.signed || self.application_uri != claimant.application_uri {
+        // None, Sign, SignAndEncrypt are 1, 2, 3 (Part 4, 7.20).
+        if claimant.mode.0 < self.mode.0 {
+            return Err(StatusCode::BAD_SECURITY_MODE_INSUFFICIENT);
+        }
+        Ok(())
+    }
+
+    fn is_the_application_of(&self, claimant: &Self) -> Result<(), StatusCode> {
+        if !self.is_signed() || !claimant.is_signed() || self.application_uri != claimant.application_uri {
             return Err(StatusCode::BAD_USER_ACCESS_DENIED);
         }
         if self.certificate != claimant.certificate {
@@ -56,7 +69,7 @@ impl Owner {
     /// Under which name its subscriptions without a session are counted. Nobody can tell unproved anonymous clients apart.
     fn account(&self) -> (IdentityKind, UaString) {
         let name = match self.identity.kind {
-            IdentityKind::Anonymous if self.signed => self.application_uri.clone(),
+            IdentityKind::Anonymous if self.is_signed() => self.application_uri.clone(),
             _ => self.identity.client_user_id.clone(),
         };
         (self.identity.kind, name)
@@ -131,7 +144,11 @@ mod tests {
             identity: Identity::ANONYMOUS,
             application_uri: uri.into(),
             certificate: ByteString::from(certificate),
-            signed,
+            mode: if signed {
+                MessageSecurityMode::SIGN
+            } else {
+                MessageSecurityMode::NONE
+            },
         }
     }
 
@@ -146,11 +163,10 @@ mod tests {
     }
 
     #[test]
-    fn the_same_user_from_anywhere() {
+    fn the_same_user_from_any_application() {
         let ann = user("ann", IdentityKind::UserName);
         let elsewhere = Owner {
             certificate: ByteString::NULL,
-            signed: false,
             application_uri: "urn:b".into(),
             ..ann.clone()
         };
@@ -160,6 +176,29 @@ mod tests {
         assert_eq!(ann.yields_to(&user("ann", IdentityKind::Certificate)), denied);
         assert_eq!(ann.yields_to(&anonymous("urn:a", b"certificate", true)), denied);
         assert_eq!(anonymous("urn:a", b"certificate", true).yields_to(&ann), denied);
+    }
+
+    #[test]
+    fn never_to_a_channel_that_is_less_secured() {
+        let modes = [
+            MessageSecurityMode::NONE,
+            MessageSecurityMode::SIGN,
+            MessageSecurityMode::SIGN_AND_ENCRYPT,
+        ];
+        for (rank, mode) in modes.into_iter().enumerate() {
+            let own = Owner {
+                mode,
+                ..user("ann", IdentityKind::UserName)
+            };
+            for (other, mode) in modes.into_iter().enumerate() {
+                let expected = if other < rank {
+                    Err(StatusCode::BAD_SECURITY_MODE_INSUFFICIENT)
+                } else {
+                    Ok(())
+                };
+                assert_eq!(own.yields_to(&Owner { mode, ..own.clone() }), expected);
+            }
+        }
     }
 
     #[test]

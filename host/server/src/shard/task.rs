@@ -65,6 +65,8 @@ pub(super) struct Shard {
     next_ticket: u64,
     /// The structure that the sources belong to.
     epoch: u64,
+    /// The namespaces' defaults for rights that the sources were found under.
+    rights: u64,
     /// That structure, to compare the next one with.
     structure: Arc<Snapshot>,
     pub(super) meanings: Meanings,
@@ -82,8 +84,8 @@ pub(super) struct Shard {
 pub(crate) async fn run(shared: Arc<Shared>, door: Door) {
     let registry = Arc::clone(&shared.shards.registry);
     let limits = Arc::new(super::limits(&shared.limits));
-    let epoch = shared.space.epoch();
     let structure = shared.space.snapshot();
+    let (epoch, rights) = (structure.epoch(), structure.rights_version());
     let mut shard = Shard {
         limits,
         registry,
@@ -100,6 +102,7 @@ pub(crate) async fn run(shared: Arc<Shared>, door: Door) {
         tickets: HashMap::new(),
         next_ticket: 0,
         epoch,
+        rights,
         structure,
         meanings: Meanings::default(),
         next_structure_check: Duration::ZERO,
@@ -284,6 +287,14 @@ impl Shard {
         });
         if entry.bound.session.snapshot.generation != bound.session.snapshot.generation {
             entry.bound = bound.clone();
+            // Another user may have lost rights, or gained some.
+            let now = self.shared.clock.now();
+            follow_structure(
+                &mut entry.subscriptions,
+                &self.shared.space.snapshot(),
+                &entry.bound,
+                now,
+            );
         }
         entry
     }
@@ -501,13 +512,13 @@ impl Shard {
         }
         self.next_structure_check = now.mono.saturating_add(STRUCTURE_CHECK);
         self.mark_written_meanings();
-        let epoch = self.shared.space.epoch();
-        if epoch == self.epoch {
+        let snapshot = self.shared.space.snapshot();
+        let (epoch, rights) = (snapshot.epoch(), snapshot.rights_version());
+        if epoch == self.epoch && rights == self.rights {
             return;
         }
-        self.epoch = epoch;
+        (self.epoch, self.rights) = (epoch, rights);
         self.demand_changed = true;
-        let snapshot = self.shared.space.snapshot();
         self.meanings.clear();
         let older = std::mem::replace(&mut self.structure, Arc::clone(&snapshot));
         let sessions: Vec<u32> = self.sessions.keys().copied().collect();

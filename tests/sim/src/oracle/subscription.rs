@@ -68,6 +68,17 @@ fn milliseconds(ms: f64) -> Duration {
     Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(Duration::MAX)
 }
 
+/// Publishing timers of the server lie on a grid that all have in common, of this or of the interval if that is shorter.
+const GRID: Duration = Duration::from_millis(10);
+
+/// The end of the first publishing cycle: one interval from now, or the step of the grid before.
+fn first_tick(now: Duration, interval: Duration) -> Duration {
+    let end = now.saturating_add(interval);
+    let grid = GRID.min(interval).as_nanos().max(1);
+    let beyond = u64::try_from(end.as_nanos() % grid).unwrap_or(0);
+    end.saturating_sub(Duration::from_nanos(beyond))
+}
+
 impl Subscription {
     pub(crate) fn new(
         revised: &RevisedSubscription,
@@ -81,7 +92,7 @@ impl Subscription {
         Self {
             id: revised.subscription_id,
             interval,
-            next_tick: now + interval,
+            next_tick: first_tick(now, interval),
             max_lifetime: revised.lifetime_count,
             max_keep_alive: revised.max_keep_alive_count,
             max_notifications: most(wish, limits),
@@ -114,7 +125,7 @@ impl Subscription {
         let interval = milliseconds(revised.publishing_interval);
         if interval != self.interval {
             self.interval = interval;
-            self.next_tick = now + interval;
+            self.next_tick = first_tick(now, interval);
         }
         self.max_keep_alive = revised.max_keep_alive_count;
         self.keep_alive = self.keep_alive.min(self.max_keep_alive);
