@@ -12,7 +12,7 @@ use backplane_types::{
     TransferSubscriptionsRequest, Variant, ids,
 };
 
-use crate::support::{Server, connect_secured, identity, open};
+use crate::support::{Server, connect_secured, identity, open, run};
 
 const DENIED: StatusCode = StatusCode::BAD_USER_ACCESS_DENIED;
 const UNKNOWN: StatusCode = StatusCode::BAD_SUBSCRIPTION_ID_INVALID;
@@ -309,4 +309,45 @@ async fn triggering_through_the_service() {
         seen = publish(&client, &[]).await.unwrap();
     }
     assert_eq!(handles(&seen), [STATE]);
+}
+
+/// A variable of namespace 0 that only the role ConfigureAdmin may read.
+const RESTRICTED: u32 = 17_367;
+
+#[tokio::test]
+async fn another_user_of_the_session_sees_no_more_than_it_may() {
+    let hash = String::from_utf8(run(&["user", "hash"], "tea for two\n").stdout).unwrap();
+    let server = Server::configured(&format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\n[security]\nallow-none = true\nauto-trust = true\n\
+         [users]\nanonymous = true\n[[users.user]]\nname = \"engineer\"\npassword-hash = \"{}\"\nroles = [\"ConfigureAdmin\"]\n",
+        hash.trim()
+    ));
+    let client = secured(&server, &identity()).await;
+    let engineer = Identity::UserName {
+        user: "engineer".to_owned(),
+        password: "tea for two".to_owned(),
+    };
+    client.activate_session(&engineer).await.unwrap();
+    let _subscribed = subscribe(&client, &[RESTRICTED, STATE], MonitoringMode::REPORTING).await;
+    let first = publish(&client, &[]).await.unwrap();
+    assert_eq!(
+        values(&first),
+        [(RESTRICTED, StatusCode::GOOD), (STATE, StatusCode::GOOD)]
+    );
+    client.activate_session(&Identity::Anonymous).await.unwrap();
+    let second = publish(&client, &[]).await.unwrap();
+    assert_eq!(values(&second), [(RESTRICTED, StatusCode::BAD_NODE_ID_UNKNOWN)]);
+    client.activate_session(&engineer).await.unwrap();
+    let third = publish(&client, &[]).await.unwrap();
+    assert_eq!(values(&third), [(RESTRICTED, StatusCode::GOOD)]);
+    client.close().await;
+}
+
+/// ClientHandles and statuses of the values in a response.
+fn values(response: &PublishResponse) -> Vec<(u32, StatusCode)> {
+    let data = response.notification_message.notification_data.iter();
+    data.filter_map(|data| data.decode_as::<DataChangeNotification>().ok())
+        .flat_map(|data| data.monitored_items)
+        .map(|item| (item.client_handle, item.value.status()))
+        .collect()
 }
