@@ -15,10 +15,11 @@ use std::time::Duration;
 use backplane_channel::{ClientChannel, ClientConfig, ClientSecurity, Limits};
 use backplane_crypto::SystemRandom;
 use backplane_types::{
-    BinaryDecode, BinaryEncode, DecodeLimits, Decoder, Encoder, EndpointDescription, GetEndpointsRequest, NodeId,
-    RequestHeader, ServiceFault, Structure, UaString,
+    AttributeId, BinaryDecode, BinaryEncode, DecodeLimits, Decoder, Encoder, EndpointDescription, GetEndpointsRequest,
+    NodeId, ReadRequest, ReadValueId, RequestHeader, ServiceFault, Structure, UaString, ids,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 pub use crate::connection::OldConnection;
 use crate::connection::{Clock, Command, Connection};
@@ -86,6 +87,8 @@ pub struct Client {
     session: Mutex<Option<Arc<Session>>>,
     /// Why the connection is over, once it is.
     ended: Arc<OnceLock<ClientError>>,
+    /// When the last response came.
+    responded: watch::Sender<Instant>,
 }
 
 impl Client {
@@ -116,6 +119,7 @@ impl Client {
             next_handle: std::sync::atomic::AtomicU32::new(1),
             session: Mutex::new(None),
             ended,
+            responded: watch::Sender::new(Instant::now()),
         })
     }
 
@@ -164,9 +168,40 @@ impl Client {
                 .map_err(|_| self.gone())?;
             response.await.map_err(|_| self.gone())?
         };
-        tokio::time::timeout(self.options.call_timeout, call)
+        let answered = tokio::time::timeout(self.options.call_timeout, call)
             .await
-            .map_err(|_| ClientError::Timeout)?
+            .map_err(|_| ClientError::Timeout)?;
+        if answered.is_ok() {
+            self.responded.send_replace(Instant::now());
+        }
+        answered
+    }
+
+    /// Reads the state of the server whenever `interval` has passed since the last response to anything, so that the session and its channel live and
+    /// a server that is gone is noticed. A client that is busy sends nothing more. Returns what went wrong with the first Read that failed.
+    pub async fn keep_alive(&self, interval: Duration) -> ClientError {
+        loop {
+            let due = self.responded.borrow().checked_add(interval);
+            match due {
+                Some(due) if Instant::now() < due => tokio::time::sleep_until(due).await,
+                Some(_) => {
+                    let state = ReadValueId {
+                        node_id: NodeId::numeric(0, ids::variable::SERVER_SERVER_STATUS_STATE),
+                        attribute_id: AttributeId::VALUE.0,
+                        ..ReadValueId::default()
+                    };
+                    let read = ReadRequest {
+                        nodes_to_read: vec![state],
+                        ..ReadRequest::default()
+                    };
+                    if let Err(error) = self.call(read).await {
+                        return error;
+                    }
+                }
+                // Longer than the clock goes: it is never due.
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// A request header: this session's token, the time, a new handle. What the caller set in `header` beside these is kept.

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 use backplane_channel::{ChannelIds, Closed, Event, Limits, ServerChannel, ServerConfig};
 use backplane_client::{Client, ClientError, Options};
 use backplane_crypto::{CertificateChain, SecurityPolicy, SystemRandom};
-use backplane_types::{DateTime, MessageSecurityMode, Now, StatusCode};
+use backplane_types::{
+    BinaryEncode, DateTime, Encoder, MessageSecurityMode, NodeId, Now, ReadRequest, ReadResponse, ResponseHeader,
+    StatusCode, Structure,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -281,4 +284,61 @@ async fn completion_cancellation_and_timeout_race_and_one_of_them_wins() {
     let seen = tally.completed + tally.cancelled + tally.timed_out;
     assert_eq!(seen, ROUNDS as usize);
     assert!(tally.completed > 0 && tally.cancelled > 0, "a race with one runner");
+}
+
+/// What is asked for is a Read, and the time since `since` when it comes.
+async fn kept_alive(script: &mut Script, since: Instant) -> (u32, Duration) {
+    let (id, body) = script.requests.recv().await.expect("a request");
+    let mut type_id = Vec::new();
+    NodeId::numeric(0, ReadRequest::ENCODING_ID).encode(&mut Encoder::new(&mut type_id));
+    assert!(body.starts_with(&type_id), "a keep-alive is a Read");
+    (id, since.elapsed())
+}
+
+#[tokio::test]
+async fn a_keep_alive_comes_one_interval_after_the_last_response_and_not_before() {
+    let interval = Duration::from_millis(400);
+    let (client, mut script) = connect(Duration::from_secs(30)).await;
+    let keeper = Arc::clone(&client);
+    let keeping = tokio::spawn(async move { keeper.keep_alive(interval).await });
+    let mut last = Instant::now();
+    // Busy for longer than an interval: nothing but what it asks for is seen.
+    let begun = Instant::now();
+    let mut asked = 0;
+    while begun.elapsed() < 2 * interval {
+        let call = {
+            let client = Arc::clone(&client);
+            tokio::spawn(async move { client.call_raw(b"busy".to_vec()).await })
+        };
+        let (id, body) = script.requests.recv().await.unwrap();
+        assert_eq!(body, b"busy", "no keep-alive while responses come");
+        last = Instant::now();
+        script.answer(id, b"yes");
+        assert_eq!(call.await.unwrap().unwrap(), b"yes");
+        asked += 1;
+    }
+    assert!(asked > 1);
+    let mut response = Vec::new();
+    let mut encoder = Encoder::new(&mut response);
+    NodeId::numeric(0, ReadResponse::ENCODING_ID).encode(&mut encoder);
+    ReadResponse {
+        response_header: ResponseHeader::default(),
+        ..ReadResponse::default()
+    }
+    .encode(&mut encoder);
+    // Its own responses count too.
+    for _ in 0..2 {
+        let (id, waited) = kept_alive(&mut script, last).await;
+        assert!(waited >= interval, "{waited:?}");
+        last = Instant::now();
+        script.answer(id, &response);
+    }
+    let (_, waited) = kept_alive(&mut script, last).await;
+    assert!(waited >= interval, "{waited:?}");
+    script.orders.send(Order::HangUp).unwrap();
+    let error = tokio::time::timeout(Duration::from_secs(30), keeping)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!matches!(error, ClientError::Timeout), "{error:?}");
 }
