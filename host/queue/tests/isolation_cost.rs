@@ -23,7 +23,7 @@ fn best(mut call: impl FnMut()) -> f64 {
 }
 
 #[test]
-#[ignore = "a measurement, of a release build"]
+#[ignore = "a measurement: cargo test --release -p backplane-queue --test isolation_cost -- --ignored --nocapture"]
 fn leases_and_owners() {
     let word = AtomicU64::new(0);
     println!(

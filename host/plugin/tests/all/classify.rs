@@ -567,7 +567,7 @@ async fn computing_node_managers_do_not_delay_a_classifier() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p backplane -p backplane-plugin -- --ignored --nocapture"]
 async fn what_a_question_costs() {
     let networks = (0..100).map(|n| format!("{{ network = \"10.{n}.0.0/16\", key = \"line{n}\" }}"));
     let settings = format!("[settings]\nnetworks = [ {} ]", networks.collect::<Vec<_>>().join(", "));

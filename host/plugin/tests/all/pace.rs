@@ -11,7 +11,7 @@ use crate::support::{all, quick};
 pub(crate) const POWER: u32 = 120;
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p backplane -p backplane-plugin -- --ignored --nocapture"]
 async fn calls_through_the_mailbox() {
     let plant = Plant::new("too-few-results", quick()).await;
     let manager = plant.manager("Target");
@@ -31,7 +31,7 @@ async fn calls_through_the_mailbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p backplane -p backplane-plugin -- --ignored --nocapture"]
 async fn many_small_reads_of_one_caller() {
     let (jobs, rounds) = (100_u32, 200_u32);
     for merged in [1, 64, 1, 64] {
@@ -59,7 +59,7 @@ async fn many_small_reads_of_one_caller() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p backplane -p backplane-plugin -- --ignored --nocapture"]
 async fn published_values() {
     let mut options = quick();
     options.limits.wake.cpu = Duration::from_secs(10);

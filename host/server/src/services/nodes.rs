@@ -29,13 +29,6 @@ pub(super) fn serve(
     let bound = link.bound().ok_or(StatusCode::BAD_INTERNAL_ERROR)?;
     let now = request.context.now;
     let timeout = timeout(shared, request.peek.header.timeout_hint);
-    let call = CallContext {
-        caller: Arc::clone(&bound.caller),
-        deadline: now.mono.saturating_add(timeout),
-        deadline_utc: now.utc.saturating_add(timeout),
-        trace_parent: None,
-        internal: false,
-    };
     let max_response_size = response_limit(shared, bound);
     let snapshot = shared.space.load();
     let deadline = Deadline { now, timeout };
@@ -44,6 +37,13 @@ pub(super) fn serve(
     {
         return Ok(Progress::HandedOver);
     }
+    let call = CallContext {
+        caller: Arc::clone(&bound.caller),
+        deadline: now.mono.saturating_add(timeout),
+        deadline_utc: now.utc.saturating_add(timeout),
+        trace_parent: None,
+        internal: false,
+    };
     request.context.begin(request.kind, out);
     let answer_at = out.len();
     let cx = ServiceContext {

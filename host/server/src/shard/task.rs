@@ -295,6 +295,7 @@ impl Shard {
                 &entry.bound,
                 now,
             );
+            self.demand_changed = true;
         }
         entry
     }
@@ -389,6 +390,9 @@ impl Shard {
     }
 
     fn run_timers(&mut self, now: Now) {
+        if self.timers.first().is_none_or(|(deadline, _)| *deadline > now.mono) {
+            return;
+        }
         let mut asking = Asking::default();
         let snapshot = self.shared.space.snapshot();
         let newer = (snapshot.epoch() != self.epoch).then_some(&*snapshot);
