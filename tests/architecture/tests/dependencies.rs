@@ -17,9 +17,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("backplane-session", &["backplane-types", "backplane-aggregates"]),
     ("backplane-queue", &[]),
     ("backplane-nodes", &["backplane-types"]),
+    ("backplane-manifest", &[]),
     (
         "backplane-plugin",
-        &["backplane-types", "backplane-nodes", "backplane-queue"],
+        &[
+            "backplane-types",
+            "backplane-nodes",
+            "backplane-queue",
+            "backplane-manifest",
+        ],
     ),
     (
         "backplane-client",
@@ -34,6 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "backplane-session",
             "backplane-queue",
             "backplane-nodes",
+            "backplane-manifest",
             "backplane-plugin",
         ],
     ),
