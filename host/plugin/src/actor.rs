@@ -81,10 +81,22 @@ pub(crate) async fn serve(
     let mut inbox = Inbox { inbox, ahead: None };
     let (per_second, most) = instance.demand_pace();
     let mut demand = Demand::new(watched, per_second, most);
+    // What `start` has changed in the store counts from now on.
+    let mut done = instance.keep().await;
     loop {
+        if let Err(death) = done {
+            inbox.inbox.close();
+            while let Some(envelope) = inbox.waiting() {
+                let reason = format!("not called: the plugin died before ({})", death.reason);
+                envelope
+                    .work
+                    .refuse(Fault::new(StatusCode::BAD_NO_COMMUNICATION, reason));
+            }
+            return Exit::Died(death);
+        }
         let serves = instance.is_serving();
         let due = if serves { instance.next_timer() } else { None };
-        let done = tokio::select! {
+        done = tokio::select! {
             message = inbox.next() => match message {
                 Some(envelope) => handle(&mut instance, envelope, &mut inbox, &clock).await,
                 None => break,
@@ -97,16 +109,6 @@ pub(crate) async fn serve(
                 if instance.is_serving() { instance.demand(&demand.take(Instant::now())).await } else { Ok(()) }
             }
         };
-        if let Err(death) = done {
-            inbox.inbox.close();
-            while let Some(envelope) = inbox.waiting() {
-                let reason = format!("not called: the plugin died before ({})", death.reason);
-                envelope
-                    .work
-                    .refuse(Fault::new(StatusCode::BAD_NO_COMMUNICATION, reason));
-            }
-            return Exit::Died(death);
-        }
     }
     match instance.stop().await {
         Ok(()) => Exit::Stopped,

@@ -26,6 +26,7 @@ use crate::restart::RestartPolicy;
 use crate::settings::PluginFile;
 use crate::state::{Clock, Generation};
 use crate::status::{PluginState, PluginStatus};
+use crate::store::{KeyValues, Stores};
 use crate::supervisor::{Command, Farewell, Plan, Supervisor};
 
 /// Commands that wait for one plugin's supervisor.
@@ -40,6 +41,8 @@ pub struct PluginOptions {
     pub engine: EngineOptions,
     /// Bounds of each plugin, unless its settings file has others.
     pub limits: Limits,
+    /// Folder for what plugins keep (`store`), made if missing. None: it is kept as long as the host lives.
+    pub store: Option<PathBuf>,
     /// What happens after a failure.
     pub restart: RestartPolicy,
 }
@@ -94,6 +97,7 @@ struct Inner {
     clock: Clock,
     classifier: Classifier,
     events: Sink,
+    stores: Arc<Stores>,
     /// The number of the next generation of whichever plugin.
     editions: AtomicU64,
     plugins: Mutex<BTreeMap<Arc<str>, Entry>>,
@@ -128,6 +132,7 @@ impl PluginHost {
     /// See [`EngineError`].
     pub fn new(options: PluginOptions, space: Arc<AddressSpace>, clock: Clock) -> Result<Self, EngineError> {
         let engine = PluginEngine::new(&options.engine)?;
+        let stores = Arc::new(Stores::new(options.store.clone()));
         let inner = Inner {
             engine,
             options,
@@ -135,6 +140,7 @@ impl PluginHost {
             clock,
             classifier: Classifier::new(),
             events: Sink::default(),
+            stores,
             editions: AtomicU64::new(0),
             plugins: Mutex::new(BTreeMap::new()),
             loading: tokio::sync::Mutex::new(()),
@@ -299,6 +305,12 @@ impl PluginHost {
             let (is, says) = (prepared.kind.name(), kind.name());
             return Err(vec![format!("it is a {is}, and {name}.toml says {says}")]);
         }
+        let (stores, whose) = (Arc::clone(&self.inner.stores), Arc::clone(name));
+        let opening = self.inner.engine.executor().spawn_blocking(move || stores.of(&whose));
+        let store = opening
+            .await
+            .map_err(|error| vec![format!("opening its store failed: {error}")])?
+            .map_err(|error| vec![error.to_string()])?;
         let shared = Generation {
             name: Arc::clone(name),
             edition: self.next_edition(),
@@ -311,6 +323,7 @@ impl PluginHost {
             counters,
             metrics,
             events: Arc::clone(&self.inner.events),
+            store,
         };
         let plan = Plan {
             prepared: Arc::new(prepared),
@@ -589,6 +602,7 @@ fn scratch(prepared: Prepared) -> Plan {
         counters: Arc::default(),
         metrics: Arc::default(),
         events: Sink::default(),
+        store: Arc::new(KeyValues::default()),
     };
     Plan {
         prepared: Arc::new(prepared),

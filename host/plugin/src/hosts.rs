@@ -23,13 +23,6 @@ pub(crate) fn fault(status: StatusCode, detail: impl Into<String>) -> ua::Fault 
     }
 }
 
-fn unsupported(what: &str) -> ua::Fault {
-    fault(
-        StatusCode::BAD_NOT_SUPPORTED,
-        format!("{what} is not there yet in this version of the host"),
-    )
-}
-
 impl ua::Host for State {}
 
 impl host::log::Host for State {
@@ -88,20 +81,30 @@ impl host::settings::Host for State {
 }
 
 impl host::store::Host for State {
-    fn get(&mut self, _key: String) -> Result<Option<Vec<u8>>, ua::Fault> {
-        Err(unsupported("the store"))
+    fn get(&mut self, key: String) -> Result<Option<Vec<u8>>, ua::Fault> {
+        let found = self.kept.get(&self.shared.store, &key);
+        Ok(found.map(|value| value.to_vec()))
     }
 
-    fn set(&mut self, _key: String, _value: Vec<u8>) -> Result<(), ua::Fault> {
-        Err(unsupported("the store"))
+    fn set(&mut self, key: String, value: Vec<u8>) -> Result<(), ua::Fault> {
+        self.keep(key, Some(value))
     }
 
-    fn remove(&mut self, _key: String) -> Result<(), ua::Fault> {
-        Err(unsupported("the store"))
+    fn remove(&mut self, key: String) -> Result<(), ua::Fault> {
+        self.keep(key, None)
     }
 
-    fn keys(&mut self, _prefix: String) -> Result<Vec<String>, ua::Fault> {
-        Err(unsupported("the store"))
+    fn keys(&mut self, prefix: String) -> Result<Vec<String>, ua::Fault> {
+        Ok(self.kept.keys(&self.shared.store, &prefix))
+    }
+}
+
+impl State {
+    fn keep(&mut self, key: String, value: Option<Vec<u8>>) -> Result<(), ua::Fault> {
+        if self.is_retired(*self.serving.read()) {
+            return Err(fault(StatusCode::BAD_INVALID_STATE, RETIRED));
+        }
+        self.kept.set(&self.shared.store, key, value, self.shared.limits.store)
     }
 }
 

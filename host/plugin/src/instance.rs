@@ -84,7 +84,10 @@ macro_rules! guarded {
         $self.shared.counters.calls.one();
         let outcome = timeout(deadline.wall, $facet.$call(&mut $self.store $(, $argument)*)).await;
         $self.store.data_mut().end_call();
-        settle($what, deadline, outcome, &$self.store)
+        match settle($what, deadline, outcome, &$self.store) {
+            Ok(answer) => keep(&mut $self.store).await.map(|()| answer),
+            Err(death) => Err(death),
+        }
     }};
 }
 
@@ -123,6 +126,11 @@ impl Instance {
             engine,
             shared,
         })
+    }
+
+    /// See [`keep`].
+    pub(crate) async fn keep(&mut self) -> Result<(), Death> {
+        keep(&mut self.store).await
     }
 
     /// `lifecycle.start`, after `handover.restore` if there is state. What it declares stays hidden until [`go_live`](Self::go_live).
@@ -526,6 +534,22 @@ fn missing(facet: &str) -> Fault {
 fn arm(store: &mut Store<State>, ticks: u64) {
     store.data_mut().ticks_left = ticks;
     store.set_epoch_deadline(1);
+}
+
+/// Makes durable what calls have changed in the store since the last time. Before the plugin serves, that waits: it may never do.
+///
+/// # Errors
+/// The store could not be written. The guest goes on from what is there, as after a trap.
+async fn keep(store: &mut Store<State>) -> Result<(), Death> {
+    let state = store.data_mut();
+    if state.kept.is_empty() || matches!(state.phase, Phase::Hidden) {
+        return Ok(());
+    }
+    let (changes, kept) = (std::mem::take(&mut state.kept), Arc::clone(&state.shared.store));
+    let written = tokio::task::spawn_blocking(move || kept.commit(&changes)).await;
+    written
+        .unwrap_or_else(|error| Err(error.to_string()))
+        .map_err(|reason| Death::unexpected(format!("its store could not be written: {reason}")))
 }
 
 fn settle<T>(

@@ -32,6 +32,7 @@ mod sizes;
 mod state;
 mod status;
 mod stdio;
+mod store;
 mod supervisor;
 mod timers;
 mod watch;

@@ -95,6 +95,8 @@ pub struct Limits {
     pub event_fields: usize,
     /// Bytes of the fields of one event.
     pub event_bytes: usize,
+    /// Bytes of all entries of its key-value store, keys and 64 bytes for each included; 0: it has none.
+    pub store: usize,
     /// Namespace URIs the plugin may ask for.
     pub namespaces: usize,
     /// Series of metrics the plugin may have.
@@ -144,6 +146,7 @@ impl Default for Limits {
             events_per_second: 1_000,
             event_fields: 100,
             event_bytes: 16 << 10,
+            store: 16 << 20,
             namespaces: 64,
             metric_series: 1_000,
             log_lines: 1_000,
@@ -181,6 +184,7 @@ pub struct LimitOverrides {
     total_value_bytes: Option<Size>,
     events_per_second: Option<u32>,
     event_bytes: Option<Size>,
+    store: Option<Size>,
     log_lines: Option<u32>,
 }
 
@@ -227,6 +231,7 @@ impl LimitOverrides {
         if let Some(drain) = self.drain {
             limits.drain = drain.0;
         }
+        set(self.store.map(|s| s.0), &mut limits.store);
         set(self.event_bytes.map(|s| s.0), &mut limits.event_bytes);
         if let Some(events) = self.events_per_second {
             limits.events_per_second = events;

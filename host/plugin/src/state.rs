@@ -20,6 +20,7 @@ use crate::limits::Limits;
 use crate::log::LogGate;
 use crate::sizes::Sizes;
 use crate::stdio::LineStream;
+use crate::store::{Changes, KeyValues};
 use crate::timers::Timers;
 
 /// The host's clock; passed in, so that a simulation can have its own.
@@ -39,6 +40,7 @@ pub(crate) struct Generation {
     pub(crate) counters: Arc<Counters>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) events: Sink,
+    pub(crate) store: Arc<KeyValues>,
 }
 
 impl Generation {
@@ -112,6 +114,8 @@ pub(crate) struct State {
     pub(crate) timers: Timers,
     pub(crate) sizes: Sizes,
     pub(crate) event_rate: EventRate,
+    /// What the running call has changed in the store.
+    pub(crate) kept: Changes,
     pub(crate) call: Option<RunningCall>,
     /// The question a classifier is answering, by the number of the call.
     pub(crate) peer: Option<(u32, Arc<PeerEvidence>)>,
@@ -160,6 +164,7 @@ impl State {
             timers,
             sizes,
             event_rate,
+            kept: Changes::default(),
             call: None,
             peer: None,
             last_call: 0,

@@ -394,6 +394,7 @@ async fn start_plugins(config: &Config, shared: &Arc<Shared>) -> Result<(PluginH
     };
     let options = PluginOptions {
         engine,
+        store: Some(config.state.join("plugin-stores")),
         ..PluginOptions::default()
     };
     let clock = shared.clock;

@@ -195,20 +195,27 @@ pub fn metric_gauge(name: &str, value: f64) {
 pub mod store {
     use super::{Fault, backend};
 
+    /// What is kept under `key`, with what this call has changed.
+    ///
     /// # Errors
-    /// The store is not granted, or fails.
+    /// None by a host that has the store.
     pub fn get(key: &str) -> Result<Option<Vec<u8>>, Fault> {
         backend::store::get(key)
     }
 
+    /// Keeps `value` under `key`.
+    ///
     /// # Errors
-    /// The store is not granted, is full, or fails.
+    /// `BadInvalidArgument` for a key that is empty or longer than 256 bytes, `BadOutOfMemory` when the store is full (`limits.store` of the operator),
+    /// `BadInvalidState` when another generation serves.
     pub fn set(key: &str, value: &[u8]) -> Result<(), Fault> {
         backend::store::set(key, value)
     }
 
+    /// Nothing is kept under `key` any more.
+    ///
     /// # Errors
-    /// The store is not granted, or fails.
+    /// As [`set`].
     pub fn remove(key: &str) -> Result<(), Fault> {
         backend::store::remove(key)
     }
@@ -216,7 +223,7 @@ pub mod store {
     /// The keys that begin with `prefix`.
     ///
     /// # Errors
-    /// The store is not granted, or fails.
+    /// As [`get`].
     pub fn keys(prefix: &str) -> Result<Vec<String>, Fault> {
         backend::store::keys(prefix)
     }

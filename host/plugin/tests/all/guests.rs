@@ -23,6 +23,7 @@ const GUESTS: &[&str] = &[
     "follows-demand",
     "future-facet",
     "huge-list",
+    "keeps",
     "log-flood",
     "memory-eater",
     "panics-in-start",
@@ -195,7 +196,7 @@ impl Plant {
         }
     }
 
-    async fn read(&self, tags: &[u32]) -> Result<Vec<DataValue>, StatusCode> {
+    pub(crate) async fn read(&self, tags: &[u32]) -> Result<Vec<DataValue>, StatusCode> {
         let call = self.call(Duration::from_secs(30));
         self.manager("Target")
             .read(&call, tags, 0.0)
@@ -203,7 +204,7 @@ impl Plant {
             .map_err(|fault| fault.status)
     }
 
-    async fn write(&self, tag: u32, value: f64) -> Result<Vec<StatusCode>, StatusCode> {
+    pub(crate) async fn write(&self, tag: u32, value: f64) -> Result<Vec<StatusCode>, StatusCode> {
         let call = self.call(Duration::from_secs(30));
         let write = WriteOperation {
             tag,

@@ -10,5 +10,6 @@ mod files;
 mod guests;
 mod merging;
 mod pace;
+mod store;
 mod supervision;
 mod support;
