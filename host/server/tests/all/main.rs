@@ -18,3 +18,4 @@ mod reattach;
 mod sessions;
 mod support;
 mod transfers;
+mod vendor;

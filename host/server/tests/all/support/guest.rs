@@ -9,7 +9,7 @@ use super::peer::read_of;
 use super::{Peer, Server};
 
 /// Where the components are.
-const FOLDER: &str = "BACKPLANE_TEST_GUESTS";
+pub(crate) const GUESTS: &str = "BACKPLANE_TEST_GUESTS";
 
 /// A call of this component takes as long as anybody waits for it: no deadline of its own ends it.
 const PATIENT: &str =
@@ -20,8 +20,8 @@ const BASE: &str = "[server]\napplication-uri = \"urn:backplane:test\"\nlisten =
 
 /// The bytes of a component. Without the folder of components: nothing, and a line on standard error.
 pub(crate) fn guest(name: &str) -> Option<Vec<u8>> {
-    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
-        eprintln!("SKIPPED: what needs the component {name} is not tested: {FOLDER} names no folder of components");
+    let Some(folder) = std::env::var_os(GUESTS).map(PathBuf::from) else {
+        eprintln!("SKIPPED: what needs the component {name} is not tested: {GUESTS} names no folder of components");
         return None;
     };
     // As it is installed, or as the compiler calls it.

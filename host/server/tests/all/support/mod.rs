@@ -10,11 +10,11 @@ mod server;
 
 pub(crate) use client::{body, connect, fault_of, head, open, read_status, well_behaved};
 pub(crate) use flood::{Flood, Latency, latency};
-pub(crate) use guest::{Sleeper, guest, waiting_read, with_guests};
+pub(crate) use guest::{GUESTS, Sleeper, guest, waiting_read, with_guests};
 pub(crate) use peer::{Answer, Peer, cached_read};
 pub(crate) use raw::{Raw, activate_session, create_session, hello, open_chunk, open_request};
 pub(crate) use secured::{connect_secured, identity};
-pub(crate) use server::{Place, Reachable, Server, Usage, run};
+pub(crate) use server::{Place, Reachable, Server, Usage, binary, run};
 
 use std::time::Duration;
 

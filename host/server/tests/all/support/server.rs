@@ -72,7 +72,8 @@ impl Usage {
 }
 
 /// The binary under test.
-fn binary() -> PathBuf {
+/// The binary under test.
+pub(crate) fn binary() -> PathBuf {
     std::env::var_os("BACKPLANE_BINARY")
         .or_else(|| option_env!("CARGO_BIN_EXE_backplane").map(Into::into))
         .expect("BACKPLANE_BINARY names the binary under test")
@@ -179,6 +180,21 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
         Self::start(folder, &["--demo", "--port", "0", "--state", state.to_str().unwrap()])
+    }
+
+    /// The demonstration with these files in its plugin folder.
+    pub(crate) fn with_plugins(files: &[(&str, Vec<u8>)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, plugins) = (folder.path().join("state"), folder.path().join("plugins"));
+        fs::create_dir(&plugins).unwrap();
+        for (name, bytes) in files {
+            fs::write(plugins.join(name), bytes).unwrap();
+        }
+        let (state, plugins) = (state.to_str().unwrap().to_owned(), plugins.to_str().unwrap().to_owned());
+        Self::start(
+            folder,
+            &["--demo", "--port", "0", "--state", &state, "--plugins", &plugins],
+        )
     }
 
     /// A server with None and anonymous users and these lines in `[limits]`.

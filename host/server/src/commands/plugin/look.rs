@@ -1,33 +1,29 @@
-//! `backplane plugin`: what is in a component, without a running server.
+//! `backplane plugin inspect`, `list`: what is in a component, without a running server.
 
 use std::path::{Path, PathBuf};
 
 use backplane_plugin::{Inspection, PluginKind, inspect};
 use serde_json::{Value, json};
 
-use super::{Failure, Outcome};
-use crate::cli::PluginCommand;
+use crate::commands::{Failure, Outcome};
 
-pub(super) fn run(command: &PluginCommand) -> Outcome {
-    match command {
-        PluginCommand::Inspect { file, json } => {
-            let found = inspect(file).map_err(Failure::other)?;
-            if *json {
-                println!("{}", to_json(file, &found));
-            } else {
-                println!("{}", describe(file, &found));
-            }
-            if found.loadable() {
-                Ok(())
-            } else {
-                Err(Failure::other(format!("{} would not load", file.display())))
-            }
-        }
-        PluginCommand::List { folder, json } => list(folder, *json),
+/// `backplane plugin inspect`.
+pub(super) fn at_one(file: &Path, json: bool) -> Outcome {
+    let found = inspect(file).map_err(Failure::other)?;
+    if json {
+        println!("{}", to_json(file, &found));
+    } else {
+        println!("{}", describe(file, &found));
+    }
+    if found.loadable() {
+        Ok(())
+    } else {
+        Err(Failure::other(format!("{} would not load", file.display())))
     }
 }
 
-fn list(folder: &Path, json: bool) -> Outcome {
+/// `backplane plugin list`.
+pub(super) fn at_folder(folder: &Path, json: bool) -> Outcome {
     let failed = |error: std::io::Error| Failure::other(format!("{}: {error}", folder.display()));
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -61,7 +57,7 @@ fn list(folder: &Path, json: bool) -> Outcome {
     }
 }
 
-fn kind(found: &Inspection) -> &'static str {
+pub(super) fn kind(found: &Inspection) -> &'static str {
     found.kind.map_or("unknown", |kind| match kind {
         PluginKind::NodeManager => "node-manager",
         PluginKind::IsolationClassifier => "isolation-classifier",
@@ -101,7 +97,7 @@ fn describe(file: &Path, found: &Inspection) -> String {
     lines.join("\n")
 }
 
-fn to_json(file: &Path, found: &Inspection) -> Value {
+pub(super) fn to_json(file: &Path, found: &Inspection) -> Value {
     json!({
         "file": file.display().to_string(),
         "kind": kind(found),

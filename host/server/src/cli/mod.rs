@@ -1,8 +1,12 @@
 //! The command line. Owns the words; every command's work is done in the module it belongs to.
 
+mod plugin;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub use plugin::{Kind, Language, NewArgs, PluginCommand};
 
 /// An OPC UA server whose node managers are WebAssembly components.
 #[derive(Debug, Parser)]
@@ -24,7 +28,7 @@ pub enum Command {
         #[arg(short, long, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Look at plugins without running a server.
+    /// Make, check and look at plugins.
     #[command(subcommand)]
     Plugin(PluginCommand),
     /// Look at and change whom the server trusts.
@@ -79,29 +83,6 @@ pub struct StateArgs {
     /// The state folder itself.
     #[arg(long, value_name = "DIR", conflicts_with = "config")]
     pub state: Option<PathBuf>,
-}
-
-/// `backplane plugin`.
-#[derive(Debug, Subcommand)]
-pub enum PluginCommand {
-    /// The plugins in a folder, and whether they would load.
-    List {
-        /// The plugin folder.
-        #[arg(value_name = "DIR")]
-        folder: PathBuf,
-        /// As one JSON document.
-        #[arg(long)]
-        json: bool,
-    },
-    /// What one component exports, imports and asks for.
-    Inspect {
-        /// The component.
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-        /// As one JSON document.
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 /// `backplane cert`.

@@ -1,0 +1,74 @@
+//! `backplane plugin`: the words of a vendor and of an operator.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// `backplane plugin`.
+#[derive(Debug, Subcommand)]
+pub enum PluginCommand {
+    /// Start a plugin: a project that builds, with tests and a manifest.
+    New(NewArgs),
+    /// Compile a plugin's project to a component, `dist/<name>.wasm`, that would load.
+    Build {
+        /// The project's folder.
+        #[arg(value_name = "DIR", default_value = ".")]
+        project: PathBuf,
+        /// As one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The plugins in a folder, and whether they would load.
+    List {
+        /// The plugin folder.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// As one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What one component exports, imports and asks for.
+    Inspect {
+        /// The component.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// As one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `backplane plugin new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// Its name: a-z, 0-9 and -, beginning with a letter.
+    pub name: String,
+    /// The language it is written in.
+    #[arg(long, value_enum, default_value_t = Language::Rust)]
+    pub lang: Language,
+    /// What it is for.
+    #[arg(long, value_enum, default_value_t = Kind::NodeManager)]
+    pub kind: Kind,
+    /// Where; a folder of its name when left out. It must not exist, or be empty.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// As one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Languages that there is a project to start from for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// Rust, with the SDK of this version in the project.
+    Rust,
+}
+
+/// What a plugin is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Serves nodes.
+    NodeManager,
+    /// Tells whose work the requests of a peer are.
+    Classifier,
+}

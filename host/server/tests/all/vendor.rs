@@ -1,0 +1,150 @@
+//! From nothing to a plugin that serves: the commands of a vendor, as the documentation has them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use backplane_types::{DataValue, NodeId, StatusCode, Variant, WriteRequest, WriteResponse, WriteValue};
+
+use crate::support::{GUESTS, Peer, Server, binary, run};
+
+/// The target folder that this test was built in: what the project needs is there already.
+fn target() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(3).unwrap().to_owned()
+}
+
+/// Whether components can be built here, as those were that other tests load.
+fn can_build() -> bool {
+    let can = std::env::var_os(GUESTS).is_some();
+    if !can {
+        eprintln!(
+            "SKIPPED: projects are not built: {GUESTS} names no folder of components, so there may be no target for them"
+        );
+    }
+    can
+}
+
+fn in_project(project: &Path, program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Output {
+    let output = Command::new(program)
+        .current_dir(project)
+        .env("CARGO_TARGET_DIR", target())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// `backplane plugin new`, then `build`; the bytes of the component.
+fn built(folder: &Path, name: &str, kind: &str) -> Vec<u8> {
+    let project = folder.join(name);
+    let made = run(
+        &[
+            "plugin",
+            "new",
+            name,
+            "--kind",
+            kind,
+            "--dir",
+            project.to_str().unwrap(),
+            "--json",
+        ],
+        "",
+    );
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let output = in_project(&project, binary(), &["plugin", "build", "--json"]);
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&said["loads"], said["problems"].as_array().unwrap().len()),
+        (&true.into(), 0),
+        "{said}"
+    );
+    fs::read(project.join("dist").join(format!("{name}.wasm"))).unwrap()
+}
+
+#[tokio::test]
+async fn a_new_node_manager_builds_and_serves() {
+    if !can_build() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let component = built(folder.path(), "tank", "node-manager");
+    let server = Server::with_plugins(&[("tank.wasm", component)]);
+    let mut peer = Peer::new(&server).await;
+    let namespace = peer.namespace("urn:example:tank").await.expect("it is there");
+    let set_point = NodeId::string(namespace, "SetPoint");
+    assert_eq!(peer.read(set_point.clone()).await.value, Variant::Double(50.0));
+    for (value, status) in [(80.0, StatusCode::GOOD), (800.0, StatusCode::BAD_OUT_OF_RANGE)] {
+        let write = WriteValue {
+            node_id: set_point.clone(),
+            attribute_id: 13,
+            value: DataValue {
+                value: Variant::Double(value),
+                ..DataValue::default()
+            },
+            ..WriteValue::default()
+        };
+        let request = WriteRequest {
+            nodes_to_write: vec![write],
+            ..WriteRequest::default()
+        };
+        let answer: WriteResponse = peer.ask(request).await.decode();
+        assert_eq!(answer.results, [status]);
+    }
+    assert_eq!(peer.read(set_point).await.value, Variant::Double(80.0));
+}
+
+#[test]
+fn a_new_classifier_builds() {
+    if !can_build() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    built(folder.path(), "by-line", "classifier");
+}
+
+/// Its tests run natively: what a vendor does before there is a component.
+#[test]
+fn the_tests_of_a_new_plugin_are_there() {
+    for kind in ["node-manager", "classifier"] {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("made");
+        let made = run(
+            &[
+                "plugin",
+                "new",
+                "made",
+                "--kind",
+                kind,
+                "--dir",
+                project.to_str().unwrap(),
+            ],
+            "",
+        );
+        assert!(made.status.success());
+        let tests = fs::read_to_string(project.join("tests/all.rs")).unwrap();
+        assert!(tests.contains("#[test]") && tests.contains("use made::"), "{tests}");
+        assert!(project.join("sdk/rust/src/lib.rs").exists() && project.join("wit/worlds.wit").exists());
+        // A second time it would write over what is there.
+        let again = run(
+            &[
+                "plugin",
+                "new",
+                "made",
+                "--kind",
+                kind,
+                "--dir",
+                project.to_str().unwrap(),
+            ],
+            "",
+        );
+        assert_eq!(again.status.code(), Some(64));
+    }
+}
