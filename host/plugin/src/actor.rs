@@ -44,6 +44,8 @@ pub(crate) enum Work {
         inputs: Vec<Variant>,
         reply: Reply<CallOutcome>,
     },
+    /// Die, to see what comes of it.
+    Break,
     /// State for the next generation.
     Save {
         reply: Reply<Result<Option<Handover>, Fault>>,
@@ -58,6 +60,7 @@ impl Work {
             Self::Write { reply, .. } => drop(reply.send(Err(fault))),
             Self::Call { reply, .. } => drop(reply.send(Err(fault))),
             Self::Save { reply } => drop(reply.send(Err(fault))),
+            Self::Break => {}
         }
     }
 }
@@ -171,6 +174,7 @@ async fn handle(instance: &mut Instance, envelope: Envelope, inbox: &mut Inbox, 
         work,
     } = envelope;
     match work {
+        Work::Break => Err(Death::unexpected("it was broken on purpose")),
         Work::Save { reply } => answer(reply, instance.save().await.map(Ok)),
         Work::Read {
             tags,

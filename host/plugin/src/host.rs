@@ -377,15 +377,29 @@ impl PluginHost {
     /// # Errors
     /// [`LoadError::Unknown`]; [`LoadError::Start`] when it fails again.
     pub async fn release(&self, name: &str) -> Result<(), LoadError> {
-        let commands = self
-            .inner
-            .plugins
-            .lock()
-            .get(name)
-            .and_then(|entry| entry.commands.clone());
+        self.command(name, Command::Release).await
+    }
+
+    /// Lets the instance of a plugin die, as if it had trapped: for whoever wants to see what comes of it.
+    ///
+    /// # Errors
+    /// [`LoadError::Unknown`]; [`LoadError::Start`] when none runs.
+    pub async fn break_instance(&self, name: &str) -> Result<(), LoadError> {
+        self.command(name, Command::Break).await
+    }
+
+    /// Gives a plugin's supervisor a command, and waits for its answer.
+    async fn command(
+        &self,
+        name: &str,
+        command: impl FnOnce(oneshot::Sender<Result<(), String>>) -> Command,
+    ) -> Result<(), LoadError> {
+        let plugins = self.inner.plugins.lock();
+        let commands = plugins.get(name).and_then(|entry| entry.commands.clone());
+        drop(plugins);
         let commands = commands.ok_or_else(|| LoadError::Unknown(name.to_owned()))?;
         let (reply, answer) = oneshot::channel();
-        let outcome = match commands.send(Command::Release(reply)).await {
+        let outcome = match commands.send(command(reply)).await {
             Ok(()) => answer.await.unwrap_or_else(|_| Err(GONE.to_owned())),
             Err(_) => Err(GONE.to_owned()),
         };

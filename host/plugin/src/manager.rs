@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use backplane_nodes::{BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, WriteOperation};
-use backplane_types::{DataValue, NodeId, StatusCode, Variant};
+use backplane_types::{DataValue, NodeId, Now, StatusCode, Variant};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -70,16 +70,23 @@ impl PluginManager {
 
     /// What the instance that serves hands over to the next generation, or its refusal; the outer error is that it cannot be asked, or has died over it.
     pub(crate) async fn save(&self, bound: Duration) -> Result<Result<Option<Handover>, Fault>, Fault> {
-        let now = (self.clock)();
-        let call = CallContext {
-            caller: Arc::new(Caller::anonymous()),
-            deadline: now.mono.saturating_add(bound),
-            deadline_utc: now.utc.saturating_add(bound),
-            trace_parent: None,
-            internal: true,
-        };
+        let call = call_of_the_host((self.clock)(), bound);
         self.ask(&call, StatusCode::BAD_NO_COMMUNICATION, |reply| Work::Save { reply })
             .await
+    }
+
+    /// Lets the instance that serves die when its turn comes.
+    pub(crate) fn break_it(&self) {
+        let now = (self.clock)();
+        let context = call_of_the_host(now, Duration::from_secs(60));
+        if let Some(mailbox) = &*self.route.load() {
+            // A mailbox that is full is one that dies of something else.
+            let _ = mailbox.try_send(Envelope {
+                context,
+                cancelled: Cancelled::default(),
+                work: Work::Break,
+            });
+        }
     }
 
     async fn ask<T>(
@@ -118,6 +125,16 @@ impl PluginManager {
                 "the plugin did not answer before the deadline",
             )),
         }
+    }
+}
+
+fn call_of_the_host(now: Now, bound: Duration) -> CallContext {
+    CallContext {
+        caller: Arc::new(Caller::anonymous()),
+        deadline: now.mono.saturating_add(bound),
+        deadline_utc: now.utc.saturating_add(bound),
+        trace_parent: None,
+        internal: true,
     }
 }
 

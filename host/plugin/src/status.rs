@@ -61,6 +61,8 @@ pub struct PluginStatus {
     pub facets: Vec<&'static str>,
     /// Nodes it had when its last instance began to serve.
     pub nodes: usize,
+    /// How long it was asked nothing when it was reloaded last: from the last call of one generation to the first of the next.
+    pub pause: Option<Duration>,
     /// Why it last failed, or why the last file was refused.
     pub last_error: Option<String>,
     /// Counts since it was loaded first.
@@ -78,6 +80,7 @@ impl PluginStatus {
             digest: None,
             facets: Vec::new(),
             nodes: 0,
+            pause: None,
             last_error: None,
             counts: Counts::default(),
         }

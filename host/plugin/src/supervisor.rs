@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Replace(Plan, oneshot::Sender<Result<(), String>>),
     /// Start it again at once, out of backoff or quarantine.
     Release(oneshot::Sender<Result<(), String>>),
+    /// Let its instance die, as if it had trapped.
+    Break(oneshot::Sender<Result<(), String>>),
     /// Let it finish and take its nodes away.
     Stop(Farewell, oneshot::Sender<()>),
 }
@@ -116,6 +118,7 @@ impl Supervisor {
                 command = commands.recv() => match command {
                     Some(Command::Replace(plan, reply)) => drop(reply.send(self.replace(plan).await)),
                     Some(Command::Release(reply)) => drop(reply.send(self.release().await)),
+                    Some(Command::Break(reply)) => drop(reply.send(self.break_it())),
                     Some(Command::Stop(farewell, reply)) => {
                         self.stop(farewell).await;
                         let _ = reply.send(());
@@ -362,6 +365,16 @@ impl Supervisor {
         self.engine
             .executor()
             .spawn(async move { finish(task, bound, &name).await });
+    }
+
+    fn break_it(&mut self) -> Result<(), String> {
+        let task = self.task.as_ref().ok_or("no instance serves")?;
+        match self.plan.prepared.kind {
+            PluginKind::NodeManager => self.manager.break_it(),
+            // Classifiers are asked through another mailbox; for them the end of the task is the same thing.
+            PluginKind::IsolationClassifier => task.abort(),
+        }
+        Ok(())
     }
 
     async fn release(&mut self) -> Result<(), String> {

@@ -151,6 +151,12 @@ impl Server {
         self.address
     }
 
+    /// The plugins that it serves.
+    #[must_use]
+    pub fn plugins(&self) -> &PluginHost {
+        &self.plugins
+    }
+
     /// Says in the log what is in use, and takes users, advertised hosts and trust lists from a configuration that was read again. Everything else needs a restart.
     pub fn reload(&self, config: Config) {
         let admission = &self.shared.admission;

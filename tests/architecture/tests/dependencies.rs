@@ -37,6 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "backplane-types",
             "backplane-crypto",
             "backplane-channel",
+            "backplane-client",
             "backplane-session",
             "backplane-queue",
             "backplane-nodes",

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use plugin::{Kind, Language, NewArgs, PluginCommand};
+pub use plugin::{Kind, Language, NewArgs, PluginCommand, TestArgs};
 
 /// An OPC UA server whose node managers are WebAssembly components.
 #[derive(Debug, Parser)]

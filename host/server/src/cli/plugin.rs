@@ -18,6 +18,8 @@ pub enum PluginCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Do to a plugin what a bad night does, in a server of its own: exit code 0 when clients would not notice.
+    Test(TestArgs),
     /// The plugins in a folder, and whether they would load.
     List {
         /// The plugin folder.
@@ -52,6 +54,29 @@ pub struct NewArgs {
     /// Where; a folder of its name when left out. It must not exist, or be empty.
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// As one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `backplane plugin test`.
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// The component, or the folder of a project that was built.
+    #[arg(value_name = "FILE|DIR", default_value = ".")]
+    pub component: PathBuf,
+    /// The settings file that an operator would put beside it.
+    #[arg(long, value_name = "FILE")]
+    pub settings: Option<PathBuf>,
+    /// Reload it at every step of a client's script as well, and compare what the client is told.
+    #[arg(long)]
+    pub reload_torture: bool,
+    /// Steps of the script, and reloads.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub reloads: u32,
+    /// Show what the server and the plugin log.
+    #[arg(short, long)]
+    pub verbose: bool,
     /// As one JSON document.
     #[arg(long)]
     pub json: bool,
