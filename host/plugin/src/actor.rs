@@ -1,7 +1,10 @@
 //! The task of one instance: its mailbox, one call at a time, its timers.
 //!
-//! Owns the order of calls and that each is answered. It must not know restarts and reloads: it ends, and says why.
+//! Owns the order of calls and that each is answered. When another generation is to take over it holds: it finishes the call that runs, gives the guest's state away
+//! and asks nothing more, while calls go on arriving in the mailbox; then the mailbox itself goes to the successor, or it goes on as if nothing had been. It must
+//! not know restarts and why there is a reload: it ends, and says why.
 
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -46,20 +49,37 @@ pub(crate) enum Work {
     },
     /// Die, to see what comes of it.
     Break,
-    /// State for the next generation.
-    Save {
-        reply: Reply<Result<Option<Handover>, Fault>>,
+}
+
+/// What a supervisor has to say to the instance that serves; it comes before everything in the mailbox.
+pub(crate) enum Control {
+    /// Ask the guest nothing more, until `after` says what becomes of the mailbox. With `save`, its state first.
+    Hold {
+        save: bool,
+        reply: oneshot::Sender<Result<Option<Handover>, Fault>>,
+        after: oneshot::Receiver<oneshot::Sender<Inbox>>,
     },
 }
 
 impl Work {
+    /// The variables or the method that it is about.
+    fn tags(&self) -> impl Iterator<Item = u32> {
+        let (reads, writes, method) = match self {
+            Self::Read { tags, .. } => (tags.as_slice(), [].as_slice(), None),
+            Self::Write { writes, .. } => ([].as_slice(), writes.as_slice(), None),
+            Self::Call { tag, .. } => ([].as_slice(), [].as_slice(), Some(*tag)),
+            Self::Break => ([].as_slice(), [].as_slice(), None),
+        };
+        let writes = writes.iter().map(|write| write.tag);
+        reads.iter().copied().chain(writes).chain(method)
+    }
+
     /// Answers without asking the guest.
     fn refuse(self, fault: Fault) {
         match self {
             Self::Read { reply, .. } => drop(reply.send(Err(fault))),
             Self::Write { reply, .. } => drop(reply.send(Err(fault))),
             Self::Call { reply, .. } => drop(reply.send(Err(fault))),
-            Self::Save { reply } => drop(reply.send(Err(fault))),
             Self::Break => {}
         }
     }
@@ -77,11 +97,11 @@ pub(crate) enum Exit {
 /// Serves until the mailbox has no sender any more, or the guest dies.
 pub(crate) async fn serve(
     mut instance: Instance,
-    inbox: mpsc::Receiver<Envelope>,
+    mut inbox: Inbox,
+    mut control: mpsc::Receiver<Control>,
     clock: Clock,
     watched: watch::Receiver<Watched>,
 ) -> Exit {
-    let mut inbox = Inbox { inbox, ahead: None };
     let (per_second, most) = instance.demand_pace();
     let mut demand = Demand::new(watched, per_second, most);
     // What `start` has changed in the store counts from now on.
@@ -100,6 +120,16 @@ pub(crate) async fn serve(
         let serves = instance.is_serving();
         let due = if serves { instance.next_timer() } else { None };
         done = tokio::select! {
+            biased;
+            Some(order) = control.recv() => match hold(&mut instance, order).await {
+                Ok(None) => Ok(()),
+                Ok(Some(successor)) => {
+                    // The successor is gone only if the host goes too.
+                    let _ = successor.send(inbox);
+                    return ending(instance).await;
+                }
+                Err(death) => Err(death),
+            },
             message = inbox.next() => match message {
                 Some(envelope) => handle(&mut instance, envelope, &mut inbox, &clock).await,
                 None => break,
@@ -113,26 +143,63 @@ pub(crate) async fn serve(
             }
         };
     }
+    ending(instance).await
+}
+
+async fn ending(mut instance: Instance) -> Exit {
     match instance.stop().await {
         Ok(()) => Exit::Stopped,
         Err(death) => Exit::Died(death),
     }
 }
 
+/// Gives the state away and waits for what comes of it: the mailbox goes to a successor, or (none) everything goes on.
+async fn hold(instance: &mut Instance, order: Control) -> Result<Option<oneshot::Sender<Inbox>>, Death> {
+    let Control::Hold { save, reply, after } = order;
+    let state = if save { instance.save().await? } else { Ok(None) };
+    // Whoever asked may have given up meanwhile: then `after` ends at once.
+    let _ = reply.send(state);
+    Ok(after.await.ok())
+}
+
 fn far() -> Instant {
     Instant::now() + Duration::from_secs(86_400)
 }
 
-/// The mailbox, of which one envelope may have been taken out to look at.
+/// The mailbox, with envelopes that were taken out of it to look at.
 pub(crate) struct Inbox {
     inbox: mpsc::Receiver<Envelope>,
-    ahead: Option<Envelope>,
+    ahead: VecDeque<Envelope>,
 }
 
 impl Inbox {
+    pub(crate) fn new(inbox: mpsc::Receiver<Envelope>) -> Self {
+        Self {
+            inbox,
+            ahead: VecDeque::new(),
+        }
+    }
+
+    /// Refuses what waits for tags that do not mean what they meant when it was sent.
+    pub(crate) fn keep_if(&mut self, same: impl Fn(u32) -> bool) {
+        while let Ok(envelope) = self.inbox.try_recv() {
+            self.ahead.push_back(envelope);
+        }
+        for envelope in std::mem::take(&mut self.ahead) {
+            if envelope.work.tags().all(&same) {
+                self.ahead.push_back(envelope);
+            } else {
+                let detail = "the plugin was replaced, and its tag is another node's now";
+                envelope
+                    .work
+                    .refuse(Fault::new(StatusCode::BAD_NO_COMMUNICATION, detail));
+            }
+        }
+    }
+
     /// The next one; none: there will be none. Nothing is lost when this is dropped.
     async fn next(&mut self) -> Option<Envelope> {
-        match self.ahead.take() {
+        match self.ahead.pop_front() {
             Some(envelope) => Some(envelope),
             None => self.inbox.recv().await,
         }
@@ -140,12 +207,12 @@ impl Inbox {
 
     /// The next one, if it waits already.
     pub(crate) fn waiting(&mut self) -> Option<Envelope> {
-        self.ahead.take().or_else(|| self.inbox.try_recv().ok())
+        self.ahead.pop_front().or_else(|| self.inbox.try_recv().ok())
     }
 
     /// Makes an envelope that was taken out too early the next one.
     pub(crate) fn put_back(&mut self, envelope: Envelope) {
-        self.ahead = Some(envelope);
+        self.ahead.push_front(envelope);
     }
 }
 
@@ -175,7 +242,6 @@ async fn handle(instance: &mut Instance, envelope: Envelope, inbox: &mut Inbox, 
     } = envelope;
     match work {
         Work::Break => Err(Death::unexpected("it was broken on purpose")),
-        Work::Save { reply } => answer(reply, instance.save().await.map(Ok)),
         Work::Read {
             tags,
             max_age,

@@ -16,7 +16,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::actor::{Envelope, Reply, Work};
 use crate::counters::Counters;
 use crate::demand::Watched;
-use crate::instance::Handover;
 use crate::state::{Cancelled, Clock};
 
 /// See the module text.
@@ -54,8 +53,13 @@ impl PluginManager {
 
     /// Sends calls to this mailbox from now on. The old one gets no more, and ends when it is empty.
     pub(crate) fn connect(&self, mailbox: mpsc::Sender<Envelope>, facets: Facets) {
-        self.facets.store(Arc::new(facets));
+        self.take_up(facets);
         self.route.store(Some(Arc::new(mailbox)));
+    }
+
+    /// Another generation is behind the same mailbox.
+    pub(crate) fn take_up(&self, facets: Facets) {
+        self.facets.store(Arc::new(facets));
     }
 
     /// What somebody monitors, now and later.
@@ -66,13 +70,6 @@ impl PluginManager {
     /// Nothing serves.
     pub(crate) fn disconnect(&self) {
         self.route.store(None);
-    }
-
-    /// What the instance that serves hands over to the next generation, or its refusal; the outer error is that it cannot be asked, or has died over it.
-    pub(crate) async fn save(&self, bound: Duration) -> Result<Result<Option<Handover>, Fault>, Fault> {
-        let call = call_of_the_host((self.clock)(), bound);
-        self.ask(&call, StatusCode::BAD_NO_COMMUNICATION, |reply| Work::Save { reply })
-            .await
     }
 
     /// Lets the instance that serves die when its turn comes.

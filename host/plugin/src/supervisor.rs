@@ -5,14 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_nodes::{Facets, Fault, ManagerId, NodeManager, Writes};
+use backplane_nodes::{Facets, ManagerId, NodeManager, Writes};
 use backplane_types::StatusCode;
 use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep_until};
 
-use crate::actor::{Exit, serve};
+use crate::actor::{Control, Exit, Inbox, serve};
 use crate::classifier::{Classifier, Route};
 use crate::component::{PluginKind, Prepared};
 use crate::engine::PluginEngine;
@@ -53,11 +53,27 @@ pub(crate) enum Farewell {
 /// What is said for a classifier once its server stops.
 pub(crate) const STOPPING: &str = "the server is stopping";
 
-/// How long the task of an instance that has died takes to end.
-const ENDING: Duration = Duration::from_millis(50);
+/// Orders that wait for one instance.
+const ORDERS: usize = 1;
 
 /// The values of instances that no longer serve are taken by nobody: numbers of instances begin with 1.
 const NOBODY: u64 = 0;
+
+/// An instance that waits for what becomes of its mailbox; it goes on when this is dropped.
+struct Held {
+    resume: oneshot::Sender<oneshot::Sender<Inbox>>,
+    /// Since when it is asked nothing.
+    since: Instant,
+}
+
+impl Held {
+    /// Takes the mailbox, and lets the instance end.
+    async fn hand_over(self) -> Option<Inbox> {
+        let (successor, inbox) = oneshot::channel();
+        self.resume.send(successor).ok()?;
+        inbox.await.ok()
+    }
+}
 
 /// See the module text.
 pub(crate) struct Supervisor {
@@ -73,6 +89,8 @@ pub(crate) struct Supervisor {
     serving: Arc<RwLock<u64>>,
     instances: u64,
     task: Option<JoinHandle<Exit>>,
+    /// To the instance of a node manager that serves.
+    control: Option<mpsc::Sender<Control>>,
     retry: Option<Instant>,
 }
 
@@ -101,6 +119,7 @@ impl Supervisor {
             serving: Arc::new(RwLock::new(NOBODY)),
             instances: 0,
             task: None,
+            control: None,
             retry: None,
             plan,
         }
@@ -146,8 +165,8 @@ impl Supervisor {
     /// Starts an instance of the current plan, when none serves.
     async fn attempt(&mut self) -> Result<(), String> {
         let plan = self.plan.clone();
-        let started = match self.boot(&plan, None).await {
-            Ok(instance) => self.put_in(instance, &plan),
+        let started = match self.boot(&plan).await {
+            Ok(instance) => self.put_in(instance, &plan, None).await,
             Err(death) => Err(death.reason),
         };
         if let Err(reason) = &started {
@@ -156,43 +175,63 @@ impl Supervisor {
         started
     }
 
-    /// Makes an instance and lets it start, unseen. On its own task, so that a panic in a host function is an error like another.
-    async fn boot(&mut self, plan: &Plan, state: Option<Handover>) -> Result<Instance, Death> {
+    /// Makes an instance and lets it start, unseen.
+    async fn boot(&mut self, plan: &Plan) -> Result<Instance, Death> {
+        let instance = self.make(plan).await?;
+        self.begin(plan, instance, None).await
+    }
+
+    /// Makes an instance. On its own task, so that a panic in a host function is an error like another.
+    async fn make(&mut self, plan: &Plan) -> Result<Instance, Death> {
         self.instances = self.instances.saturating_add(1);
         let number = self.instances;
         let (engine, serving) = (Arc::clone(&self.engine), Arc::clone(&self.serving));
         let (prepared, shared) = (Arc::clone(&plan.prepared), Arc::clone(&plan.shared));
-        let booting = self.engine.executor().spawn(async move {
-            let mut instance = Instance::new(engine, &prepared, shared, number, serving).await?;
-            match prepared.kind {
+        let making = self
+            .engine
+            .executor()
+            .spawn(async move { Instance::new(engine, &prepared, shared, number, serving).await });
+        making
+            .await
+            .unwrap_or_else(|error| Err(Death::unexpected(panicked(&error))))
+    }
+
+    /// Lets an instance start, unseen, from what the generation before it has handed over.
+    async fn begin(&self, plan: &Plan, mut instance: Instance, state: Option<Handover>) -> Result<Instance, Death> {
+        let kind = plan.prepared.kind;
+        let beginning = self.engine.executor().spawn(async move {
+            match kind {
                 PluginKind::NodeManager => instance.start(state).await?,
                 PluginKind::IsolationClassifier => instance.try_classify().await?,
             }
             Ok(instance)
         });
-        booting
+        beginning
             .await
             .unwrap_or_else(|error| Err(Death::unexpected(panicked(&error))))
     }
 
-    /// Makes an instance that has started the one that serves: its nodes, its values, its mailbox, in one step for whoever looks.
-    fn put_in(&mut self, mut instance: Instance, plan: &Plan) -> Result<(), String> {
+    /// Makes an instance that has started the one that serves: its nodes, its values, its mailbox, in one step for whoever looks. A predecessor that holds leaves
+    /// its mailbox, with everything that has come meanwhile.
+    async fn put_in(&mut self, mut instance: Instance, plan: &Plan, held: Option<Held>) -> Result<(), String> {
         if plan.prepared.kind == PluginKind::IsolationClassifier {
             self.seat(instance, plan)?;
             self.withdraw();
             return Ok(());
         }
         let (mailbox, inbox) = mpsc::channel(plan.shared.limits.mailbox);
+        let inbox = Inbox::new(inbox);
         let facets = facets(&plan.prepared);
         let space = &plan.shared.space;
         let model = instance.model().as_ref().clone();
         let manager: Arc<dyn NodeManager> = Arc::clone(&self.manager) as Arc<dyn NodeManager>;
+        let before = self.attached.and_then(|id| space.snapshot().model(id).cloned());
         {
             let mut serving = self.serving.write();
             let (id, model) = match self.attached {
                 // Nobody can ask it anything yet, so its mailbox comes first.
                 None => {
-                    self.manager.connect(mailbox, facets);
+                    self.manager.connect(mailbox.clone(), facets);
                     space.attach(manager, model).map_err(|error| {
                         self.manager.disconnect();
                         error.to_string()
@@ -200,7 +239,10 @@ impl Supervisor {
                 }
                 Some(id) => {
                     let model = space.replace(id, manager, model).map_err(|error| error.to_string())?;
-                    self.manager.connect(mailbox, facets);
+                    match &held {
+                        Some(_) => self.manager.take_up(facets),
+                        None => self.manager.connect(mailbox.clone(), facets),
+                    }
                     (id, model)
                 }
             };
@@ -208,12 +250,34 @@ impl Supervisor {
             instance.go_live(id, model);
             *serving = instance.number();
         }
+        let inbox = match held {
+            None => inbox,
+            Some(held) => match held.hand_over().await {
+                Some(mut inherited) => {
+                    let model = Arc::clone(instance.model());
+                    let same = |tag| before.as_ref().and_then(|it| it.node_of_tag(tag)) == model.node_of_tag(tag);
+                    inherited.keep_if(same);
+                    inherited
+                }
+                // It has ended with everything in its mailbox answered.
+                None => {
+                    self.manager.connect(mailbox, facets);
+                    inbox
+                }
+            },
+        };
         self.classifier.remove(&plan.shared.name);
         self.show(plan, PluginState::Serving, &instance);
         self.restarts.serving(plan.shared.now().mono);
         let clock = Arc::clone(&plan.shared.clock);
         let watched = self.manager.watched();
-        self.task = Some(self.engine.executor().spawn(serve(instance, inbox, clock, watched)));
+        let (control, orders) = mpsc::channel(ORDERS);
+        self.control = Some(control);
+        self.task = Some(
+            self.engine
+                .executor()
+                .spawn(serve(instance, inbox, orders, clock, watched)),
+        );
         Ok(())
     }
 
@@ -294,19 +358,21 @@ impl Supervisor {
 
     async fn replace(&mut self, plan: Plan) -> Result<(), String> {
         let old = Arc::clone(&self.plan.shared);
-        let booted = match self.hand_over(&plan).await {
-            Ok(state) => self.boot(&plan, state).await,
-            Err(reason) => Err(Death::unexpected(reason)),
-        };
+        let mut held = None;
+        let booted = self.succeed(&plan, &mut held).await;
+        let since = held.as_ref().map(|held: &Held| held.since);
         let before = self.task.take();
         let swapped = match booted {
-            Ok(instance) => self.put_in(instance, &plan),
+            Ok(instance) => self.put_in(instance, &plan, held).await,
+            // What holds goes on when `held` is dropped.
             Err(death) => Err(death.reason),
         };
         match swapped {
             Ok(()) => {
                 self.take(plan);
                 self.plan.shared.counters.reloads.one();
+                let pause = since.map(|since| since.elapsed());
+                self.status.send_modify(|status| status.pause = pause);
                 self.drain(before, old.limits.drain);
                 Ok(())
             }
@@ -326,23 +392,56 @@ impl Supervisor {
         }
     }
 
-    /// The state that the generation which serves has for this one. Both must know how, and a plugin that does not run has none.
-    async fn hand_over(&self, plan: &Plan) -> Result<Option<Handover>, String> {
+    /// An instance of the next generation that has started, and the hold on the one that serves, if there is one and the two can follow each other. What serves
+    /// is held only while it has to be: for its state, or else for the swap alone.
+    async fn succeed(&mut self, plan: &Plan, held: &mut Option<Held>) -> Result<Instance, Death> {
+        let instance = self.make(plan).await?;
         let has = |plan: &Plan| plan.prepared.facets.names().contains(&"handover");
-        if self.task.is_none() || !has(&self.plan) || !has(plan) {
-            return Ok(None);
+        let saves = has(&self.plan) && has(plan);
+        if saves {
+            let state = self.hold(plan, true, held).await?;
+            self.begin(plan, instance, state).await
+        } else {
+            let instance = self.begin(plan, instance, None).await?;
+            self.hold(plan, false, held).await?;
+            Ok(instance)
         }
-        let refused = |fault: Fault| format!("handover.save answered {}: {}", fault.status, fault.detail);
-        match self.manager.save(self.plan.shared.limits.handover.wall).await {
-            Ok(answer) => answer.map_err(refused),
-            Err(fault) => {
-                // If it has died over it, its task is about to end, and nothing is lost by starting without.
-                tokio::time::sleep(ENDING).await;
-                if self.task.as_ref().is_none_or(JoinHandle::is_finished) {
-                    return Ok(None);
-                }
-                Err(refused(fault))
+    }
+
+    /// Holds what serves, and gives its state. None: nothing serves that could be held.
+    async fn hold(&self, plan: &Plan, save: bool, held: &mut Option<Held>) -> Result<Option<Handover>, Death> {
+        let both = [&self.plan, plan].map(|plan| plan.prepared.kind) == [PluginKind::NodeManager; 2];
+        let Some(control) = self.control.as_ref().filter(|_| both && self.task.is_some()) else {
+            return Ok(None);
+        };
+        let limits = &self.plan.shared.limits;
+        let (reply, answer) = oneshot::channel();
+        let (resume, after) = oneshot::channel();
+        let order = Control::Hold { save, reply, after };
+        let asking = async {
+            control.send(order).await.ok()?;
+            answer.await.ok()
+        };
+        // The call that runs may take as long as calls may, its state comes after it.
+        let bound = limits.drain.saturating_add(limits.handover.wall);
+        match tokio::time::timeout(bound, asking).await {
+            Ok(Some(Ok(state))) => {
+                *held = Some(Held {
+                    resume,
+                    since: Instant::now(),
+                });
+                Ok(state)
             }
+            Ok(Some(Err(fault))) => Err(Death::unexpected(format!(
+                "handover.save answered {}: {}",
+                fault.status, fault.detail
+            ))),
+            // It has died over it: nothing is lost by starting without.
+            Ok(None) => Ok(None),
+            Err(_) => Err(Death::unexpected(format!(
+                "the generation that serves was still at work after {} ms",
+                bound.as_millis()
+            ))),
         }
     }
 
