@@ -12,7 +12,7 @@ use crate::tags::{
     BADGE, BURNER, DEVICE_TIME, EFFICIENCY, FAULT, INJECT_FAULT, LAST_RESULT, LEVEL, MODE, OPERATOR_NOTE, POWER,
     PRESSURE, RESET, SET_TARGET, STARTS, TARGET, TEMPERATURE, TREND, ZONES,
 };
-use crate::types::{BurnerState, FaultKind, OperatingMode, Saved};
+use crate::types::{BurnerState, FaultKind, OperatingMode, Saved, SavedFault};
 
 /// What is measured, and lost when the instruments are offline.
 const MEASURED: [u32; 7] = [
@@ -459,6 +459,18 @@ impl Boiler {
         self.trend = vec![self.temperature; TREND_LENGTH];
         self.starts = saved.starts;
         self.mode = saved.mode;
+    }
+
+    pub(crate) fn saved_fault(&self) -> SavedFault {
+        SavedFault {
+            kind: self.fault,
+            end: self.fault_end.map_or(-1.0, |end| end.as_secs_f64() * 1_000.0),
+        }
+    }
+
+    pub(crate) fn restore_fault(&mut self, saved: &SavedFault) {
+        self.fault = saved.kind;
+        self.fault_end = Duration::try_from_secs_f64(saved.end / 1_000.0).ok();
     }
 
     fn set_target(&mut self, target: f64) -> StatusCode {

@@ -29,7 +29,7 @@ use backplane_sdk::{
 use boiler::Boiler;
 use signals::Signals;
 use tags::{ADD, AMPLITUDE, COUNTER, FAULT, INJECT_FAULT, LAST_RESULT, PERIOD, RESET, SET_TARGET, TARGET};
-use types::{FaultKind, Saved};
+use types::{FaultKind, Saved, SavedFault};
 
 /// The timers.
 const COUNT: u64 = 1;
@@ -197,7 +197,8 @@ impl Methods for Simulator {
 }
 
 impl Handover for Simulator {
-    const SCHEMA: u32 = 1;
+    const SCHEMA: u32 = 2;
+    const ALSO_READS: &'static [u32] = &[1];
 
     fn save(&mut self) -> Result<Vec<u8>, Fault> {
         let saved = Saved {
@@ -213,16 +214,27 @@ impl Handover for Simulator {
         };
         let mut writer = binary::Writer::new();
         saved.encode(&mut writer);
+        self.boiler.saved_fault().encode(&mut writer);
         Ok(writer.into_bytes())
     }
 
-    fn restore(&mut self, _schema: u32, state: &[u8]) -> Result<(), Fault> {
+    fn restore(&mut self, schema: u32, state: &[u8]) -> Result<(), Fault> {
         let mut reader = binary::Reader::new(state);
-        let saved = Saved::decode(&mut reader).and_then(|saved| reader.end().map(|()| saved));
-        let saved =
-            saved.map_err(|error| Fault::new(StatusCode::BAD_DECODING_ERROR, format!("saved state: {error}")))?;
+        let mut decode = || {
+            let saved = Saved::decode(&mut reader)?;
+            let fault = match schema {
+                1 => None,
+                _ => Some(SavedFault::decode(&mut reader)?),
+            };
+            reader.end().map(|()| (saved, fault))
+        };
+        let (saved, fault) =
+            decode().map_err(|error| Fault::new(StatusCode::BAD_DECODING_ERROR, format!("saved state: {error}")))?;
         self.counter = saved.counter;
         self.boiler.restore(&saved);
+        if let Some(fault) = fault {
+            self.boiler.restore_fault(&fault);
+        }
         self.signals.restore(&saved);
         Ok(())
     }

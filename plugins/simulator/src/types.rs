@@ -58,3 +58,13 @@ structure! {
         pub(crate) ticks: u64 as "Ticks",
     }
 }
+
+structure! {
+    /// What came to it with the second form: the fault that was injected.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(crate) struct SavedFault {
+        pub(crate) kind: FaultKind as "Kind",
+        /// When it is over, in ms of the host's monotonic clock; below 0: never.
+        pub(crate) end: f64 as "End",
+    }
+}

@@ -332,6 +332,20 @@ fn the_next_generation_goes_on() {
 }
 
 #[test]
+fn a_fault_outlasts_the_generation_and_older_states_are_read() {
+    use backplane_sdk::Handover;
+    let (mut host, ns) = started();
+    assert_eq!(host.write(&ns.id("Boiler.Fault"), 1), StatusCode::GOOD);
+    let next = host.hand_over::<Simulator>().expect("takes over");
+    assert_eq!(next.get::<i32>(&ns.id("Boiler.Fault")), Some(1));
+    let mut first = Simulator::default().save().expect("a state");
+    // The first form ends before the fault: Int32 and Double.
+    first.truncate(first.len() - 12);
+    assert!(Simulator::default().restore(1, &first).is_ok());
+    assert!(Simulator::default().restore(2, &first).is_err());
+}
+
+#[test]
 fn a_broken_state_is_refused() {
     use backplane_sdk::Handover;
     for state in [&[][..], &[1, 2, 3], &[0xFF; 200]] {
