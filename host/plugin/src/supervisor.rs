@@ -399,8 +399,12 @@ impl Supervisor {
         let has = |plan: &Plan| plan.prepared.facets.names().contains(&"handover");
         let saves = has(&self.plan) && has(plan);
         if saves {
+            let began = Instant::now();
             let state = self.hold(plan, true, held).await?;
-            self.begin(plan, instance, state).await
+            let saved = began.elapsed();
+            let instance = self.begin(plan, instance, state).await;
+            tracing::debug!(target: "plugin", plugin = &*plan.shared.name, ?saved, started = ?began.elapsed(), "handing over");
+            instance
         } else {
             let instance = self.begin(plan, instance, None).await?;
             self.hold(plan, false, held).await?;

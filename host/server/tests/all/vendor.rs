@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use backplane_types::{DataValue, NodeId, StatusCode, Variant, WriteRequest, WriteResponse, WriteValue};
 
-use crate::support::{GUESTS, Peer, Server, binary, run};
+use crate::support::{GUESTS, Peer, Server, binary, guest, run};
 
 /// The target folder that this test was built in: what the project needs is there already.
 fn target() -> PathBuf {
@@ -99,6 +99,69 @@ async fn a_new_node_manager_builds_and_serves() {
         assert_eq!(answer.results, [status]);
     }
     assert_eq!(peer.read(set_point).await.value, Variant::Double(80.0));
+}
+
+/// What `plugin test --reload-torture` says of a component of this repository.
+fn tortured(name: &str, reloads: &str) -> Option<serde_json::Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(format!("{name}.wasm"));
+    fs::write(&file, guest(name)?).unwrap();
+    let file = file.to_str().unwrap();
+    let output = run(
+        &[
+            "plugin",
+            "test",
+            file,
+            "--reload-torture",
+            "--reloads",
+            reloads,
+            "--json",
+        ],
+        "",
+    );
+    let said = serde_json::from_slice(&output.stdout);
+    let said: serde_json::Value = said.unwrap_or_else(|error| {
+        panic!("{name}: {error}: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    assert!(output.status.success(), "{said:#}");
+    Some(said)
+}
+
+#[test]
+fn clients_cannot_tell_that_a_plugin_is_reloaded_at_every_boundary_of_their_calls() {
+    for (name, at_least) in [("holds-state", 10_003), ("simulator", 300)] {
+        let Some(said) = tortured(name, "24") else { return };
+        assert_eq!(
+            (&said["streams_equal"], &said["reloads"]),
+            (&true.into(), &24.into()),
+            "{said:#}"
+        );
+        assert!(said["items_compared"].as_u64().unwrap() >= at_least, "{said:#}");
+        println!(
+            "{name}: {} items, pause {} ms at p50, {} ms at p99",
+            said["items_compared"], said["pause_p50_ms"], said["pause_p99_ms"]
+        );
+    }
+}
+
+/// A component whose clients do notice: the command has to say so.
+#[test]
+fn a_plugin_that_forgets_fails_its_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(component) = guest("panics-on-write") else {
+        return;
+    };
+    let file = folder.path().join("panics-on-write.wasm");
+    fs::write(&file, component).unwrap();
+    let output = run(&["plugin", "test", file.to_str().unwrap(), "--json"], "");
+    assert_eq!(output.status.code(), Some(1));
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let writes = said["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["name"] == "writes");
+    assert_eq!(writes.unwrap()["passed"], false, "{said:#}");
 }
 
 #[test]
