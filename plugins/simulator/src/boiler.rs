@@ -12,7 +12,7 @@ use crate::tags::{
     BADGE, BURNER, DEVICE_TIME, EFFICIENCY, FAULT, INJECT_FAULT, LAST_RESULT, LEVEL, MODE, OPERATOR_NOTE, POWER,
     PRESSURE, RESET, SET_TARGET, STARTS, TARGET, TEMPERATURE, TREND, ZONES,
 };
-use crate::types::{BurnerState, FaultKind, OperatingMode, Saved, SavedFault};
+use crate::types::{BurnerState, FaultKind, OperatingMode, Saved, SavedWork};
 
 /// What is measured, and lost when the instruments are offline.
 const MEASURED: [u32; 7] = [
@@ -363,7 +363,7 @@ impl Boiler {
     }
 
     fn measure(&mut self, updates: &mut Vec<Update>) {
-        self.level = 50.0 + 10.0 * (self.steps as f32 / 100.0).sin();
+        self.level = level(self.steps);
         if self.fault != FaultKind::Stuck {
             self.shown = self.temperature;
         }
@@ -461,16 +461,39 @@ impl Boiler {
         self.mode = saved.mode;
     }
 
-    pub(crate) fn saved_fault(&self) -> SavedFault {
-        SavedFault {
-            kind: self.fault,
-            end: self.fault_end.map_or(-1.0, |end| end.as_secs_f64() * 1_000.0),
+    pub(crate) fn saved_work(&self) -> SavedWork {
+        let ramp = self.ramp.as_ref();
+        SavedWork {
+            fault: self.fault,
+            fault_end: self.fault_end.map_or(-1.0, milliseconds),
+            power: self.power,
+            last_start: self.last_start,
+            steps: self.steps,
+            ramp_from: ramp.map_or(0.0, |ramp| ramp.from),
+            ramp_to: ramp.map_or(0.0, |ramp| ramp.to),
+            ramp_begin: ramp.map_or(0.0, |ramp| milliseconds(ramp.begin)),
+            ramp_length: ramp.map_or(0.0, |ramp| milliseconds(ramp.length)),
         }
     }
 
-    pub(crate) fn restore_fault(&mut self, saved: &SavedFault) {
-        self.fault = saved.kind;
-        self.fault_end = Duration::try_from_secs_f64(saved.end / 1_000.0).ok();
+    /// Goes on with what was saved; to be called after [`restore`](Self::restore).
+    pub(crate) fn restore_work(&mut self, saved: &SavedWork) {
+        self.fault = saved.fault;
+        self.fault_end = duration(saved.fault_end);
+        set(&mut self.power, saved.power, 0.0..=FULL_POWER);
+        self.last_start = saved.last_start;
+        self.steps = saved.steps;
+        self.level = level(self.steps);
+        self.level_state = LevelState::of(self.level);
+        let times = duration(saved.ramp_begin).zip(duration(saved.ramp_length));
+        self.ramp = times
+            .filter(|(_, length)| !length.is_zero() && is_target(saved.ramp_from) && is_target(saved.ramp_to))
+            .map(|(begin, length)| Ramp {
+                from: saved.ramp_from,
+                to: saved.ramp_to,
+                begin,
+                length,
+            });
     }
 
     fn set_target(&mut self, target: f64) -> StatusCode {
@@ -532,4 +555,20 @@ fn declare_methods(change: Change, ns: Namespace, boiler: &NodeId) -> Change {
                 .under(boiler)
                 .description("Repairs everything and lets the water cool down"),
         )
+}
+
+fn level(steps: u64) -> f32 {
+    50.0 + 10.0 * (steps as f32 / 100.0).sin()
+}
+
+fn is_target(value: f64) -> bool {
+    (0.0..=120.0).contains(&value)
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
+
+fn duration(milliseconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(milliseconds / 1_000.0).ok()
 }

@@ -29,7 +29,7 @@ use backplane_sdk::{
 use boiler::Boiler;
 use signals::Signals;
 use tags::{ADD, AMPLITUDE, COUNTER, FAULT, INJECT_FAULT, LAST_RESULT, PERIOD, RESET, SET_TARGET, TARGET};
-use types::{FaultKind, Saved, SavedFault};
+use types::{FaultKind, Saved, SavedWork};
 
 /// The timers.
 const COUNT: u64 = 1;
@@ -214,7 +214,7 @@ impl Handover for Simulator {
         };
         let mut writer = binary::Writer::new();
         saved.encode(&mut writer);
-        self.boiler.saved_fault().encode(&mut writer);
+        self.boiler.saved_work().encode(&mut writer);
         Ok(writer.into_bytes())
     }
 
@@ -222,18 +222,18 @@ impl Handover for Simulator {
         let mut reader = binary::Reader::new(state);
         let mut decode = || {
             let saved = Saved::decode(&mut reader)?;
-            let fault = match schema {
+            let work = match schema {
                 1 => None,
-                _ => Some(SavedFault::decode(&mut reader)?),
+                _ => Some(SavedWork::decode(&mut reader)?),
             };
-            reader.end().map(|()| (saved, fault))
+            reader.end().map(|()| (saved, work))
         };
-        let (saved, fault) =
+        let (saved, work) =
             decode().map_err(|error| Fault::new(StatusCode::BAD_DECODING_ERROR, format!("saved state: {error}")))?;
         self.counter = saved.counter;
         self.boiler.restore(&saved);
-        if let Some(fault) = fault {
-            self.boiler.restore_fault(&fault);
+        if let Some(work) = work {
+            self.boiler.restore_work(&work);
         }
         self.signals.restore(&saved);
         Ok(())

@@ -60,11 +60,19 @@ structure! {
 }
 
 structure! {
-    /// What came to it with the second form: the fault that was injected.
+    /// What came to it with the second form: what the boiler is in the middle of.
     #[derive(Clone, Debug, PartialEq)]
-    pub(crate) struct SavedFault {
-        pub(crate) kind: FaultKind as "Kind",
-        /// When it is over, in ms of the host's monotonic clock; below 0: never.
-        pub(crate) end: f64 as "End",
+    pub(crate) struct SavedWork {
+        pub(crate) fault: FaultKind as "Fault",
+        /// When the fault is over, in ms of the host's monotonic clock, as all times here; below 0: never.
+        pub(crate) fault_end: f64 as "FaultEnd",
+        pub(crate) power: f64 as "Power",
+        pub(crate) last_start: DateTime as "LastStart",
+        pub(crate) steps: u64 as "Steps",
+        pub(crate) ramp_from: f64 as "RampFrom",
+        pub(crate) ramp_to: f64 as "RampTo",
+        pub(crate) ramp_begin: f64 as "RampBegin",
+        /// 0: there is no ramp.
+        pub(crate) ramp_length: f64 as "RampLength",
     }
 }

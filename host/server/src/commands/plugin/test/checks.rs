@@ -77,6 +77,10 @@ fn readable(plant: &Plant) -> Vec<NodeId> {
 
 /// The instance dies: another one starts, and everything is as before.
 pub(super) async fn restart(plant: &Plant) -> Result<Check, Trouble> {
+    // It may be on its way back from an earlier check.
+    if let Err(problem) = wait(plant, |_| true).await {
+        return Ok(Check::of("restart", "before the instance was to die", Some(problem)));
+    }
     let Some(before) = plant.status() else {
         return Err(Trouble::Other("the plugin is gone".to_owned()));
     };
