@@ -123,7 +123,7 @@ async fn all(
     if plant.is_node_manager() {
         found.extend(checks::of_nodes(&plant).await?);
         if args.reload_torture {
-            torture = Some(torture::run(&plant, args.reloads).await?);
+            torture = Some(torture::run(&plant, args.reloads, &args.ignore).await?);
         }
     }
     found.push(checks::restart(&plant).await?);
