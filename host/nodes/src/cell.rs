@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
 
 use arc_swap::ArcSwapOption;
-use backplane_types::{BuiltInType, DataValue, DataValueHead, DateTime, Encoder, StatusCode, Variant};
+use backplane_types::{BuiltInType, DataValue, DataValueHead, DateTime, Encoder, PlainValue, StatusCode, Variant};
 
 use crate::timestamps::Stamps;
 use crate::watch::{ChangeFeed, Watchers};
@@ -166,14 +166,9 @@ impl ValueCell {
 
     /// As [`read`](Self::read) for a Good value that is in the cell itself, with `now` as its server time; none for another one.
     #[inline]
-    pub(crate) fn read_good_scalar(&self, now: DateTime) -> Option<DataValue> {
+    pub(crate) fn read_plain(&self, now: DateTime) -> Option<PlainValue> {
         let Inside { kind, bits, source } = self.look_inside()?;
-        Some(DataValue {
-            value: Variant::from_bits(kind, bits)?,
-            source_timestamp: (source != 0).then(|| DateTime::from_ticks(source)),
-            server_timestamp: Some(now),
-            ..DataValue::default()
-        })
+        PlainValue::new(kind, bits, source, now.ticks())
     }
 
     /// The status alone.

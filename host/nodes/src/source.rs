@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use backplane_types::view::{NodeIdBytes, QualifiedNameRef};
 use backplane_types::{
-    AttributeId, BuiltInType, DataValue, DataValueHead, DateTime, Encoder, NodeId, Now, NumericRange, QualifiedName,
-    StatusCode, Variant,
+    AttributeId, BuiltInType, DataValue, DataValueHead, DateTime, Encoder, NodeId, Now, NumericRange, PlainValue,
+    QualifiedName, StatusCode, Variant,
 };
 
 use crate::attribute;
@@ -97,11 +97,8 @@ impl ReadSource {
     /// The present value, with both times; none if it is on demand.
     #[must_use]
     pub fn read(&self, now: Now) -> Option<DataValue> {
-        if self.range.is_none()
-            && let Origin::Cell(cell) = &self.origin
-            && let Some(value) = cell.read_good_scalar(now.utc)
-        {
-            return Some(value);
+        if let Some(value) = self.read_plain(now) {
+            return Some(value.data_value());
         }
         let mut value = match &self.origin {
             Origin::Cell(cell) => cell.read(),
@@ -113,6 +110,16 @@ impl ReadSource {
         let head = Stamps::both(now).head(&value.head());
         value.server_timestamp = head.server_timestamp;
         Some(self.cut(value))
+    }
+
+    /// As [`read`](Self::read), for a plain value that the host keeps; none for everything else.
+    #[inline]
+    #[must_use]
+    pub fn read_plain(&self, now: Now) -> Option<PlainValue> {
+        match &self.origin {
+            Origin::Cell(cell) if self.range.is_none() && !now.utc.is_null() => cell.read_plain(now.utc),
+            _ => None,
+        }
     }
 
     /// Applies the index range to a value that the manager answered.

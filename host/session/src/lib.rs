@@ -21,7 +21,7 @@ pub use sessions::{
     TOKEN_LENGTH, ThrottleLimits, ValidatedSession, VerifiedUser,
 };
 pub use subscriptions::{
-    AGGREGATE_FUNCTIONS, Counters, Detached, ItemKey, ItemTraits, Limits, MonitoredItemInfo, PublishMessage,
+    AGGREGATE_FUNCTIONS, Counters, Detached, GroupKey, ItemKey, ItemTraits, Limits, MonitoredItemInfo, PublishMessage,
     PublishReply, PublishRequest, PublishTicket, ResolvedItem, RevisedSubscription, SampleKey, Sampled, Sampler,
     SamplingRates, SourceChange, State, SubscriptionParameters, SubscriptionRegistry, Subscriptions, TriggeringResults,
 };

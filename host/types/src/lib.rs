@@ -20,8 +20,8 @@ pub use attribute::AttributeId;
 pub use builtin::{
     Array, ArrayError, ArrayValues, BuiltInType, ByteString, DataValue, DataValueHead, DateTime, Decimal,
     DiagnosticInfo, ExpandedNodeId, ExtensionBody, ExtensionObject, Guid, Identifier, IdentifierRef, LocalizedText,
-    NodeId, NodeIdRef, ParseGuidError, ParseNodeIdError, QualifiedName, StatusCode, UaString, Variant, WrongType,
-    XmlElement,
+    NodeId, NodeIdRef, ParseGuidError, ParseNodeIdError, PlainValue, QualifiedName, StatusCode, UaString, Variant,
+    WrongType, XmlElement,
 };
 pub use codec::{BinaryDecode, BinaryEncode, DecodeError, DecodeLimits, Decoder, Encoder, MAX_DEPTH};
 pub use generated::enumerations::*;

@@ -238,6 +238,9 @@ impl Sampler<Source> for SpaceSampler<'_> {
         }
         // The version first: a write in between is seen at the next tick.
         source.seen = version;
+        if let Some(value) = source.read.read_plain(now) {
+            return Sampled::Plain(value);
+        }
         source.read.read(now).map_or(Sampled::Unchanged, Sampled::Value)
     }
 

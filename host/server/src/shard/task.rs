@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backplane_nodes::Snapshot;
-use backplane_session::{
-    EventTypes, PublishReply, PublishTicket, SampleKey, SourceChange, SubscriptionRegistry, Subscriptions,
-};
+use backplane_session::{EventTypes, PublishReply, PublishTicket, SourceChange, SubscriptionRegistry, Subscriptions};
 use backplane_types::service::RequestKind;
 use backplane_types::{Encoder, Now, StatusCode};
 
@@ -75,8 +73,7 @@ pub(super) struct Shard {
     /// What is monitored may have changed since it was summed up; that is not done again before.
     demand_changed: bool,
     next_demand: Duration,
-    /// Items that have just been woken, with their sessions, and these sessions; both empty between turns and kept for their room.
-    woken: Vec<(u32, SampleKey)>,
+    /// Sessions of which items have just been woken; empty between turns and kept for its room.
     touched: Vec<u32>,
 }
 
@@ -90,7 +87,6 @@ pub(crate) async fn run(shared: Arc<Shared>, door: Door) {
         limits,
         registry,
         watches: Watches::new(door.number),
-        woken: Vec::new(),
         touched: Vec::new(),
         demand_changed: false,
         next_demand: Duration::ZERO,
@@ -438,23 +434,16 @@ impl Shard {
 
     /// Items that rested on cells that were written are sampled again.
     fn wake_items(&mut self, now: Now) {
-        let mut woken = std::mem::take(&mut self.woken);
-        self.watches.woken(&mut woken);
-        // Sessions that rest on the same cells follow one another again and again; none is looked up or timed more often than it takes turns.
-        for run in woken.chunk_by(|(one, _), (other, _)| one == other) {
-            let Some((session, _)) = run.first().copied() else {
-                continue;
-            };
-            if let Some(entry) = self.sessions.get_mut(&session) {
-                for (_, key) in run {
-                    entry.subscriptions.wake(now, *key);
-                }
+        let (sessions, touched) = (&mut self.sessions, &mut self.touched);
+        self.watches.woken(|session, group, slots| {
+            if let Some(entry) = sessions.get_mut(&session) {
+                entry.subscriptions.wake_all(now, group, slots);
+                // None is timed more often than once.
                 if !std::mem::replace(&mut entry.woken, true) {
-                    self.touched.push(session);
+                    touched.push(session);
                 }
             }
-        }
-        self.woken = woken;
+        });
         while let Some(session) = self.touched.pop() {
             if let Some(entry) = self.sessions.get_mut(&session) {
                 entry.woken = false;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use backplane_types::{DataValue, MonitoringMode, MonitoringParameters, Now};
+use backplane_types::{DataValue, MonitoringMode, MonitoringParameters, Now, PlainValue};
 
 use crate::events::EventQueue;
 
 use super::filter::{AggregateFeed, EventFeed, ItemFilter, ItemTraits};
 use super::limits::Limits;
 use super::message::Timestamps;
-use super::queue::{ItemQueue, Pushed};
+use super::queue::{Incoming, ItemQueue, Kept, Pushed};
 
 /// Names a monitored item in a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,6 +34,33 @@ pub struct SampleKey {
     pub(crate) group: u32,
 }
 
+/// Names a sampling group of a subscription, whose items are woken together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct GroupKey {
+    /// SubscriptionId.
+    pub subscription_id: u32,
+    pub(crate) group: u32,
+}
+
+impl SampleKey {
+    /// The sampling group that the item is in.
+    #[inline]
+    #[must_use]
+    pub fn group(&self) -> GroupKey {
+        GroupKey {
+            subscription_id: self.item.subscription_id,
+            group: self.group,
+        }
+    }
+
+    /// The item's number among those of its subscription, for [`wake_all`](super::Subscriptions::wake_all); another one may have it later.
+    #[inline]
+    #[must_use]
+    pub fn slot(&self) -> u32 {
+        self.slot
+    }
+}
+
 /// What the caller found out about the node and attribute of an item.
 #[derive(Debug, Clone)]
 pub struct ResolvedItem<S> {
@@ -54,6 +81,8 @@ pub enum Sampled {
     Unchanged,
     /// The current value. Equal ones may be given again: the item's filter decides.
     Value(DataValue),
+    /// As `Value`, in the form that costs least.
+    Plain(PlainValue),
     /// The value has to be fetched; the caller hands it to [`handle_samples`](super::Subscriptions::handle_samples), good or bad. Until
     /// then the item is not sampled.
     Pending,
@@ -274,16 +303,44 @@ impl<S> Item<S> {
     }
 
     /// Queues a sample if it passes the filter.
-    pub(crate) fn accept(&mut self, mut value: DataValue, now: Now) -> Option<Pushed> {
+    #[inline]
+    pub(crate) fn accept(&mut self, value: Incoming, now: Now) -> Option<Pushed> {
+        match value {
+            Incoming::Plain(value) => self.accept_plain(value, now),
+            Incoming::Other(value) => self.accept_other(value, now),
+        }
+    }
+
+    #[inline]
+    fn accept_plain(&mut self, mut value: PlainValue, now: Now) -> Option<Pushed> {
         let ItemFilter::Data(filter) = &self.filter else {
             return None;
         };
-        if let Some(last) = self.queue.newest()
-            && !filter.passes(last, &value)
-        {
+        let passes = match self.queue.newest() {
+            Some(Kept::Plain(last)) => filter.passes_plain(last, &value),
+            Some(Kept::Other(last)) => filter.passes(last, &value.data_value()),
+            None => true,
+        };
+        if !passes {
+            return None;
+        }
+        self.revised.timestamps.stamp_plain(&mut value, now.utc);
+        Some(self.queue.push(value))
+    }
+
+    fn accept_other(&mut self, mut value: DataValue, now: Now) -> Option<Pushed> {
+        let ItemFilter::Data(filter) = &self.filter else {
+            return None;
+        };
+        let passes = match self.queue.newest() {
+            Some(Kept::Plain(last)) => filter.passes(&last.data_value(), &value),
+            Some(Kept::Other(last)) => filter.passes(last, &value),
+            None => true,
+        };
+        if !passes {
             return None;
         }
         self.revised.timestamps.stamp(&mut value, now.utc);
-        Some(self.queue.push(value))
+        Some(self.queue.push(Incoming::Other(value)))
     }
 }

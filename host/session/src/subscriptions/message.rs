@@ -3,13 +3,13 @@
 //! It owns the bytes of a message. It must not know which items there are or when a message is due.
 
 use backplane_types::{
-    BuiltInType, DataChangeNotification, DataValue, DateTime, DiagnosticInfo, Encoder, EventNotificationList, NodeId,
-    StatusChangeNotification, StatusCode, Structure, TimestampsToReturn, Variant,
+    DataChangeNotification, DataValue, DataValueHead, DateTime, DiagnosticInfo, Encoder, EventNotificationList, NodeId,
+    PlainValue, StatusChangeNotification, StatusCode, Structure, TimestampsToReturn,
 };
 
 use crate::events::{Event, Filter};
 
-use super::queue::Entry;
+use super::queue::{Entry, Kept};
 
 /// ExtensionObject body in binary.
 const BINARY_BODY: u8 = 1;
@@ -65,7 +65,7 @@ impl<'a> NotificationWriter<'a> {
     }
 
     /// Appends one notification. A value that alone is longer than a message may be is replaced by a status.
-    pub(crate) fn push(&mut self, client_handle: u32, entry: &mut Entry, timestamps: Timestamps) {
+    pub(crate) fn push(&mut self, client_handle: u32, entry: &Entry, timestamps: Timestamps) {
         let start = self.e.position();
         self.e.u32(client_handle);
         timestamps.encode(entry, &mut self.e);
@@ -176,42 +176,33 @@ impl Timestamps {
         }
     }
 
-    /// Writes the entry's value with its info bits and only the wanted timestamps. The entry is as before afterwards.
-    fn encode(self, entry: &mut Entry, e: &mut Encoder<'_>) {
-        let value = &mut entry.value;
-        if entry.info_bits == 0
-            && let Some((built_in_type, bits)) = plain_scalar(value)
-        {
-            let ticks = |wanted: bool, time: Option<DateTime>| time.filter(|_| wanted).map_or(0, DateTime::ticks);
-            let source = ticks(self.source, value.source_timestamp);
-            let server = ticks(self.server, value.server_timestamp);
-            e.scalar_data_value(built_in_type, bits, source, server);
-            return;
+    /// As [`Timestamps::stamp`].
+    #[inline]
+    pub(crate) fn stamp_plain(self, value: &mut PlainValue, utc: DateTime) {
+        if self.server {
+            value.stamp(utc);
         }
-        let status = match entry.info_bits {
-            0 => value.status,
-            bits => Some(StatusCode(value.status().0 | bits)),
-        };
-        let shown = DataValue {
-            value: std::mem::replace(&mut value.value, Variant::Empty),
-            status,
+    }
+
+    /// Writes the entry's value with its info bits and only the wanted timestamps.
+    #[inline]
+    fn encode(self, entry: &Entry, e: &mut Encoder<'_>) {
+        match &entry.value {
+            Kept::Plain(value) if entry.info_bits == 0 => value.encode(e, self.source, self.server),
+            Kept::Plain(value) => self.encode_whole(&value.data_value(), entry.info_bits, e),
+            Kept::Other(value) => self.encode_whole(value, entry.info_bits, e),
+        }
+    }
+
+    fn encode_whole(self, value: &DataValue, info_bits: u16, e: &mut Encoder<'_>) {
+        let status = value.status().0 | u32::from(info_bits);
+        let head = DataValueHead {
+            status: StatusCode(status),
             source_timestamp: value.source_timestamp.filter(|_| self.source),
             source_picoseconds: value.source_picoseconds.filter(|_| self.source),
             server_timestamp: value.server_timestamp.filter(|_| self.server),
             server_picoseconds: value.server_picoseconds.filter(|_| self.server),
         };
-        e.put(&shown);
-        value.value = shown.value;
+        e.data_value(&head, Some(&value.value).filter(|value| !value.is_empty()));
     }
-}
-
-/// The bits of what most values are: a Good scalar of at most eight bytes without picoseconds.
-fn plain_scalar(value: &DataValue) -> Option<(BuiltInType, u64)> {
-    let has_picoseconds = value.source_picoseconds.is_some() || value.server_picoseconds.is_some();
-    // A time of 0 ticks is a time, and has no short form.
-    let at_zero = value.source_timestamp == Some(DateTime::MIN) || value.server_timestamp == Some(DateTime::MIN);
-    if value.status.is_some() || has_picoseconds || at_zero {
-        return None;
-    }
-    value.value.to_bits()
 }

@@ -35,7 +35,7 @@ use backplane_types::StatusCode;
 pub const AGGREGATE_FUNCTIONS: &[u32] = &backplane_aggregates::Function::LIVE_IDS;
 
 pub use filter::ItemTraits;
-pub use item::{ItemKey, ResolvedItem, SampleKey, Sampled, Sampler};
+pub use item::{GroupKey, ItemKey, ResolvedItem, SampleKey, Sampled, Sampler};
 pub use limits::{Limits, SamplingRates, SubscriptionRegistry};
 pub use monitored_items::{MonitoredItemInfo, SourceChange};
 pub use publish::{PublishMessage, PublishReply, PublishRequest, PublishTicket};

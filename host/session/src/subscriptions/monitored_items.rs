@@ -11,7 +11,7 @@ use crate::events::Refused;
 
 use super::Subscriptions;
 use super::filter::{AggregateTerms, EventContext, ItemFilter};
-use super::item::{Item, ItemKey, ResolvedItem, Revised, SampleKey, Sampler};
+use super::item::{GroupKey, Item, ItemKey, ResolvedItem, Revised, SampleKey, Sampler};
 use super::limits::Limits;
 use super::message::Timestamps;
 use super::subscription::Subscription;
@@ -190,7 +190,17 @@ impl<S> Subscriptions<S> {
     /// with true. False when there is no such subscription any more.
     pub fn wake(&mut self, now: Now, key: SampleKey) -> bool {
         let found = self.find(key.item.subscription_id);
-        found.map(|subscription| subscription.items.wake(key, now)).is_ok()
+        found
+            .map(|subscription| subscription.items.wake(key.group(), &[key.slot], now))
+            .is_ok()
+    }
+
+    /// As [`Subscriptions::wake`] for many items of one group, by their [slots](super::SampleKey::slot).
+    pub fn wake_all(&mut self, now: Now, group: GroupKey, slots: &[u32]) -> bool {
+        let found = self.find(group.subscription_id);
+        found
+            .map(|subscription| subscription.items.wake(group, slots, now))
+            .is_ok()
     }
 
     /// The source of an item that reports by exception (revised sampling interval 0) has changed: it is sampled now instead of at the next

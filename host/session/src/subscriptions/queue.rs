@@ -5,29 +5,79 @@
 
 use std::collections::VecDeque;
 
-use backplane_types::{DataValue, StatusCode};
+use backplane_types::{DataValue, PlainValue, StatusCode};
+
+/// A value as it comes into a queue.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Incoming {
+    Plain(PlainValue),
+    Other(DataValue),
+}
+
+impl From<PlainValue> for Incoming {
+    fn from(value: PlainValue) -> Self {
+        Self::Plain(value)
+    }
+}
+
+impl From<DataValue> for Incoming {
+    fn from(value: DataValue) -> Self {
+        PlainValue::of(&value).map_or(Self::Other(value), Self::Plain)
+    }
+}
+
+/// A value as a queue keeps it: few need the room of a DataValue.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Kept {
+    Plain(PlainValue),
+    Other(Box<DataValue>),
+}
+
+impl Kept {
+    /// The whole value.
+    pub(crate) fn data_value(&self) -> DataValue {
+        match self {
+            Self::Plain(value) => value.data_value(),
+            Self::Other(value) => value.as_ref().clone(),
+        }
+    }
+}
+
+impl From<Incoming> for Kept {
+    fn from(value: Incoming) -> Self {
+        match value {
+            Incoming::Plain(value) => Self::Plain(value),
+            Incoming::Other(value) => Self::Other(Box::new(value)),
+        }
+    }
+}
 
 /// One value in the queue.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
-    pub(crate) value: DataValue,
-    /// Info bits to add to the status when it is sent; they are no part of the value that filters see.
-    pub(crate) info_bits: u32,
+    pub(crate) value: Kept,
+    /// Info bits to add to the status when it is sent; they are no part of the value that filters see. All lie in the lower half of a StatusCode.
+    pub(crate) info_bits: u16,
     /// Says that the node is gone: is never lost and takes no place of the queue.
     pub(crate) marker: bool,
 }
 
+/// The Overflow bits of an info that is for data values.
+#[allow(clippy::cast_possible_truncation)]
+const OVERFLOW: u16 = StatusCode::OVERFLOW_BITS as u16;
+const _: () = assert!(StatusCode::OVERFLOW_BITS <= 0xffff);
+
 impl Entry {
-    fn new(value: DataValue, marker: bool) -> Self {
+    fn new(value: impl Into<Kept>, marker: bool) -> Self {
         Self {
-            value,
+            value: value.into(),
             info_bits: 0,
             marker,
         }
     }
 
     fn overflowed(mut self) -> Self {
-        self.info_bits |= StatusCode::OVERFLOW_BITS;
+        self.info_bits |= OVERFLOW;
         self
     }
 }
@@ -79,34 +129,63 @@ impl ItemQueue {
     }
 
     /// The value that the filter compares with: the newest one that was ever queued, reported or not.
-    pub(crate) fn newest(&self) -> Option<&DataValue> {
+    #[inline]
+    pub(crate) fn newest(&self) -> Option<&Kept> {
         self.newest.as_ref().map(|entry| &entry.value)
     }
 
     /// Queues a value.
-    pub(crate) fn push(&mut self, value: DataValue) -> Pushed {
+    #[inline]
+    pub(crate) fn push(&mut self, value: impl Into<Incoming>) -> Pushed {
+        let value = value.into();
+        let alone = self.capacity == 1 && self.newest.as_ref().is_some_and(|newest| !newest.marker);
+        if !self.unsent || alone || self.waits_for_initial_data() {
+            // What is overwritten is no overflow.
+            self.overwrite(value);
+            return if std::mem::replace(&mut self.unsent, true) {
+                Pushed::Replaced
+            } else {
+                Pushed::Added
+            };
+        }
+        self.push_behind(value)
+    }
+
+    /// Puts a value in the place of the newest one, and in its memory.
+    #[inline]
+    fn overwrite(&mut self, value: Incoming) {
+        if let Incoming::Other(value) = value {
+            self.overwrite_other(value);
+            return;
+        }
+        self.newest = Some(Entry::new(value, false));
+    }
+
+    fn overwrite_other(&mut self, value: DataValue) {
+        match &mut self.newest {
+            Some(Entry {
+                value: Kept::Other(old),
+                info_bits,
+                marker,
+            }) => {
+                **old = value;
+                (*info_bits, *marker) = (0, false);
+            }
+            newest => *newest = Some(Entry::new(Incoming::Other(value), false)),
+        }
+    }
+
+    /// Queues a value behind others that wait.
+    fn push_behind(&mut self, value: Incoming) -> Pushed {
         let entry = Entry::new(value, false);
-        if !self.unsent {
-            self.newest = Some(entry);
-            self.unsent = true;
-            return Pushed::Added;
-        }
-        if self.waits_for_initial_data() {
-            self.newest = Some(entry);
-            return Pushed::Replaced;
-        }
         if self.places_taken() < self.capacity as usize {
             self.shift(entry);
             return Pushed::Added;
         }
         if self.capacity == 1 {
-            // A buffer of the newest value, whatever the discard policy; overwriting it is no overflow.
-            if self.newest.as_ref().is_some_and(|newest| newest.marker) {
-                self.drop_oldest_marking(false);
-                self.shift(entry);
-            } else {
-                self.newest = Some(entry);
-            }
+            // A buffer of the newest value, whatever the discard policy, behind the marker.
+            self.drop_oldest_marking(false);
+            self.shift(entry);
             return Pushed::Replaced;
         }
         if self.discard_oldest {
@@ -127,7 +206,7 @@ impl ItemQueue {
         {
             older.entries.retain(|entry| !entry.marker);
         }
-        let entry = Entry::new(value, true);
+        let entry = Entry::new(Incoming::from(value), true);
         let newest_is_marker = self.newest.as_ref().is_some_and(|newest| newest.marker);
         if self.unsent && !newest_is_marker {
             self.shift(entry);
@@ -188,9 +267,8 @@ impl ItemQueue {
     }
 
     fn waits_for_initial_data(&self) -> bool {
-        self.newest
-            .as_ref()
-            .is_some_and(|newest| newest.value.status == Some(StatusCode::BAD_WAITING_FOR_INITIAL_DATA))
+        let waiting = Some(StatusCode::BAD_WAITING_FOR_INITIAL_DATA);
+        matches!(self.newest(), Some(Kept::Other(value)) if value.status == waiting)
     }
 
     /// Values that take a place: all but the marker.
@@ -228,7 +306,7 @@ impl ItemQueue {
         }
         let next = older.entries.iter_mut().skip(place).find(|entry| !entry.marker);
         if let Some(next) = next.or(self.newest.as_mut()) {
-            next.info_bits |= StatusCode::OVERFLOW_BITS;
+            next.info_bits |= OVERFLOW;
         }
     }
 
@@ -248,7 +326,7 @@ impl ItemQueue {
             |older: &VecDeque<Entry>, end: usize| older.iter().take(end).rposition(|entry| !entry.marker);
         let Some(older) = &mut self.older else {
             if let Some(newest) = self.newest.as_mut().filter(|newest| !newest.marker) {
-                newest.info_bits |= StatusCode::OVERFLOW_BITS;
+                newest.info_bits |= OVERFLOW;
             }
             return;
         };
@@ -262,7 +340,7 @@ impl ItemQueue {
             }
         };
         if let Some(last) = last {
-            last.info_bits |= StatusCode::OVERFLOW_BITS;
+            last.info_bits |= OVERFLOW;
         }
         if let Some(place) = value_before(entries, end) {
             entries.remove(place);

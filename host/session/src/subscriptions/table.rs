@@ -13,10 +13,10 @@ use crate::events::{Event, Queued};
 
 use super::aggregates::Aggregates;
 use super::filter::{ItemFilter, ItemTraits};
-use super::item::{Item, NONE, SampleKey, Sampled, Sampler};
+use super::item::{GroupKey, Item, NONE, SampleKey, Sampled, Sampler};
 use super::limits::duration;
 use super::message::NotificationWriter;
-use super::queue::Pushed;
+use super::queue::{Incoming, Kept, Pushed};
 use super::schedule::Schedule;
 use super::triggering::Links;
 
@@ -64,6 +64,15 @@ impl Group {
             self.tick = self.tick.wrapping_add(1);
         }
     }
+}
+
+/// A member's turn at a tick of its group.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// Which tick; none: in this group nothing ever rests.
+    tick: Option<u32>,
+    /// Its place among the members from then on.
+    place: u32,
 }
 
 #[derive(Debug)]
@@ -163,6 +172,7 @@ impl<S> ItemTable<S> {
         self.by_id.get(&id).copied()
     }
 
+    #[inline]
     pub(crate) fn item(&mut self, slot: u32) -> Option<&mut Item<S>> {
         self.slots.get_mut(slot as usize).and_then(Option::as_mut)
     }
@@ -276,26 +286,31 @@ impl<S> ItemTable<S> {
     }
 
     /// A sample of an item, fresh from its source.
-    pub(crate) fn accept(&mut self, slot: u32, value: DataValue, now: Now) {
+    pub(crate) fn accept(&mut self, slot: u32, value: impl Into<Incoming>, now: Now) {
         let Some(item) = self.item(slot) else {
             return;
         };
         if matches!(item.filter, ItemFilter::Aggregate(_)) {
+            let value = Kept::from(value.into()).data_value();
             self.accept_aggregate(slot, &value, now);
             return;
         }
-        let Some(pushed) = item.accept(value, now) else {
-            return;
-        };
-        self.pushed(slot, pushed);
+        if let Some(pushed) = item.accept(value.into(), now) {
+            let (reporting, id) = (item.reports(), item.id);
+            self.count(slot, id, reporting, pushed);
+        }
     }
 
     /// Counts what came into the queue of an item.
     pub(super) fn pushed(&mut self, slot: u32, pushed: Pushed) {
-        let Some(item) = self.item(slot) else {
-            return;
-        };
-        let (reporting, id) = (item.reports(), item.id);
+        if let Some(item) = self.item(slot) {
+            let (reporting, id) = (item.reports(), item.id);
+            self.count(slot, id, reporting, pushed);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, slot: u32, id: u32, reporting: bool, pushed: Pushed) {
         self.links.note(id);
         match pushed {
             Pushed::Lost => self.lost = self.lost.saturating_add(1),
@@ -390,14 +405,11 @@ impl<S> ItemTable<S> {
             }
             if rests {
                 // Whoever was to wake it knows it by its old place.
-                self.wake(
-                    SampleKey {
-                        slot,
-                        group,
-                        ..SampleKey::default()
-                    },
-                    now,
-                );
+                let key = GroupKey {
+                    subscription_id: self.subscription_id,
+                    group,
+                };
+                self.wake(key, &[slot], now);
             }
         }
     }
@@ -531,14 +543,14 @@ impl<S> ItemTable<S> {
         }
     }
 
-    /// The source of an item that rests has changed: it is sampled at the next tick of its group. The item itself is not looked at before: a change
-    /// may be news to thousands of them.
-    pub(crate) fn wake(&mut self, key: SampleKey, now: Now) {
+    /// The sources of items that rest have changed: they are sampled at the next tick of their group. The items themselves are not looked at
+    /// before: a change may be news to thousands of them.
+    pub(crate) fn wake(&mut self, key: GroupKey, slots: &[u32], now: Now) {
         if let Some(group) = self.groups.get_mut(key.group as usize) {
             if group.sleeps() {
                 group.resume(now.mono);
             }
-            group.woken.push(key.slot);
+            group.woken.extend_from_slice(slots);
         }
     }
 
@@ -604,24 +616,22 @@ impl<S> ItemTable<S> {
             // No other member joins or leaves while samples are taken.
             let mut members = std::mem::take(&mut group.members);
             let mut woken = std::mem::take(&mut group.woken);
-            for slot in woken.drain(..) {
-                if let Some(item) = self.item(slot)
-                    && item.group as usize == index
-                    && std::mem::take(&mut item.resting)
-                {
-                    members.push(slot);
-                }
-            }
             let mut place = 0u32;
             members.retain(|slot| {
-                let rests = self.tick(*slot, tick, now, sampler);
-                if let Some(item) = self.item(*slot) {
-                    item.resting = rests;
-                    item.group_place = if rests { NONE } else { place };
-                }
+                let rests = self.tick(*slot, Turn { tick, place }, now, sampler);
                 place += u32::from(!rests);
                 !rests
             });
+            for slot in woken.drain(..) {
+                // Some are named twice: what was sampled in this turn is done with.
+                let wakes = |item: &&mut Item<S>| {
+                    item.resting && item.group as usize == index && tick.is_none_or(|tick| item.sampled_tick != tick)
+                };
+                if self.item(slot).filter(wakes).is_some() && !self.tick(slot, Turn { tick, place }, now, sampler) {
+                    members.push(slot);
+                    place += 1;
+                }
+            }
             if let Some(group) = self.groups.get_mut(index) {
                 group.resting = all - members.len();
                 group.members = members;
@@ -634,24 +644,28 @@ impl<S> ItemTable<S> {
     /// Samples a member of a group that is due. True if it needs no more ticks until it is woken.
     ///
     /// What has changed at two ticks in a row is left awake: looking at it again is cheaper than being told again.
-    fn tick(&mut self, slot: u32, tick: Option<u32>, now: Now, sampler: &mut impl Sampler<S>) -> bool {
+    #[inline]
+    fn tick(&mut self, slot: u32, turn: Turn, now: Now, sampler: &mut impl Sampler<S>) -> bool {
         let changed = self.sample(slot, now, sampler);
-        let Some(tick) = tick else {
-            return false;
-        };
         let subscription_id = self.subscription_id;
         let Some(item) = self.item(slot) else {
             return false;
         };
-        let last = std::mem::replace(&mut item.sampled_tick, tick);
-        if item.pending || (changed && last == tick.wrapping_sub(1)) {
-            return false;
-        }
-        let key = item.sample_key(subscription_id, slot);
-        sampler.rest(key, &mut item.source)
+        let rests = turn.tick.is_some_and(|tick| {
+            let last = std::mem::replace(&mut item.sampled_tick, tick);
+            if item.pending || (changed && last == tick.wrapping_sub(1)) {
+                return false;
+            }
+            let key = item.sample_key(subscription_id, slot);
+            sampler.rest(key, &mut item.source)
+        });
+        item.resting = rests;
+        item.group_place = if rests { NONE } else { turn.place };
+        rests
     }
 
     /// Samples one item now, whatever its schedule. True if that brought a value.
+    #[inline]
     pub(crate) fn sample(&mut self, slot: u32, now: Now, sampler: &mut impl Sampler<S>) -> bool {
         let subscription_id = self.subscription_id;
         let Some(item) = self.item(slot) else {
@@ -671,6 +685,7 @@ impl<S> ItemTable<S> {
                 item.pending = true;
                 return false;
             }
+            Sampled::Plain(value) => self.accept(slot, value, now),
             Sampled::Value(value) => self.accept(slot, value, now),
         }
         true
@@ -695,7 +710,7 @@ impl<S> ItemTable<S> {
                     _ => {
                         let news = &mut item.news;
                         item.queue.send_next(|entry| {
-                            entry.info_bits |= u32::from(std::mem::take(news));
+                            entry.info_bits |= std::mem::take(news);
                             writer.push(handle, entry, timestamps);
                         })
                     }

@@ -231,6 +231,9 @@ impl<'a> SpaceSampler<'a> {
             return Sampled::Unchanged;
         }
         source.seen = version;
+        if let Some(value) = source.read.read_plain(now) {
+            return Sampled::Plain(value);
+        }
         source.read.read(now).map_or(Sampled::Unchanged, Sampled::Value)
     }
 }
@@ -238,6 +241,9 @@ impl<'a> SpaceSampler<'a> {
 impl Sampler<Source> for SpaceSampler<'_> {
     fn sample(&mut self, key: SampleKey, source: &mut Source, now: Now) -> Sampled {
         let mut sampled = self.answer(key, source, now);
+        if let (Some(Mutant::FalsifiesValue), Sampled::Plain(value)) = (self.mutant, &sampled) {
+            sampled = Sampled::Value(value.data_value());
+        }
         if self.mutant == Some(Mutant::FalsifiesValue)
             && let Sampled::Value(value) = &mut sampled
             && let backplane_types::Variant::Double(number) = &mut value.value
@@ -250,6 +256,7 @@ impl Sampler<Source> for SpaceSampler<'_> {
         let outcome = match &sampled {
             Sampled::Unchanged => Outcome::Unchanged,
             Sampled::Value(value) => Outcome::Value(value.clone()),
+            Sampled::Plain(value) => Outcome::Value(value.data_value()),
             Sampled::Pending => Outcome::Pending,
         };
         let truth = match sampled {

@@ -3,7 +3,7 @@
 //! It owns the comparison of two values. It must not know queues, nodes or services: what the node allows is handed in as [`ItemTraits`].
 
 use backplane_types::{
-    ArrayValues, DataChangeFilter, DataChangeTrigger, DataValue, ExtensionObject, StatusCode, Variant,
+    ArrayValues, DataChangeFilter, DataChangeTrigger, DataValue, ExtensionObject, PlainValue, StatusCode, Variant,
 };
 
 use super::ItemTraits;
@@ -74,6 +74,20 @@ impl DataFilter {
                     || last.source_picoseconds != sample.source_picoseconds
                     || self.value_changed(&last.value, &sample.value)
             }
+        }
+    }
+
+    /// As [`DataFilter::passes`] for two plain values.
+    #[inline]
+    pub(crate) fn passes_plain(&self, last: &PlainValue, sample: &PlainValue) -> bool {
+        let changed = || match self.deadband {
+            None => !last.is_same_value(sample),
+            Some(deadband) => exceeds(&last.variant(), &sample.variant(), deadband),
+        };
+        match self.trigger {
+            Trigger::Status => false,
+            Trigger::Value => changed(),
+            Trigger::Timestamp => !last.is_same_time(sample) || changed(),
         }
     }
 
