@@ -1,4 +1,4 @@
-// node-opcua against a running server: `client.js services|reload|misdeeds URL SCRATCH`.
+// node-opcua against a running server: `client.js services|reload|misdeeds|losses|durable URL SCRATCH`.
 // Prints one JSON line per case; see ../src/client.rs for the protocol.
 "use strict";
 
@@ -10,7 +10,8 @@ const opcua = require("node-opcua");
 const { AttributeIds, DataType, MessageSecurityMode, SecurityPolicy, StatusCodes, TimestampsToReturn, Variant, VariantArrayType } = opcua;
 
 const SIMULATOR = "urn:backplane:simulator";
-const [script, url, scratch] = process.argv.slice(2);
+const [script, firstUrl, scratch] = process.argv.slice(2);
+let url = firstUrl;
 const NONE = { policy: SecurityPolicy.None, mode: MessageSecurityMode.None, name: "none" };
 const SECURE = [];
 for (const policy of ["Basic256Sha256", "Aes128_Sha256_RsaOaep", "Aes256_Sha256_RsaPss"]) {
@@ -52,24 +53,25 @@ async function run(name, body) {
 
 const certificates = new opcua.OPCUACertificateManager({ rootFolder: path.join(scratch, "pki"), automaticallyAcceptUnknownCertificate: true });
 
-async function connect(security, lifetime, through) {
+async function connect(security, options, through) {
     const client = opcua.OPCUAClient.create({
         applicationName: "conformance",
         applicationUri: "urn:backplane:conformance:node-opcua",
         clientCertificateManager: certificates,
         connectionStrategy: { maxRetry: 0, initialDelay: 100 },
-        defaultSecureTokenLifetime: lifetime || 600000,
+        defaultSecureTokenLifetime: 600000,
         endpointMustExist: false,
         keepSessionAlive: false,
         securityMode: security.mode,
         securityPolicy: security.policy,
+        ...options,
     });
     await client.connect(through || url);
     return client;
 }
 
-async function withSession(security, user, body, lifetime) {
-    const client = await connect(security, lifetime);
+async function withSession(security, user, body, options) {
+    const client = await connect(security, options);
     try {
         const session = await client.createSession(user);
         try {
@@ -287,7 +289,7 @@ async function events(session, ns) {
     }
 }
 
-const { transfer, ...subscriptions } = require("./subscriptions.js")({ check, equal, connect, withSession, none: NONE });
+const { cases: subscriptions, transfer, bare } = require("./subscriptions.js")({ check, equal, connect, withSession, none: NONE });
 
 async function serverObject(session) {
     const state = await session.read({ nodeId: "i=2259", attributeId: AttributeIds.Value });
@@ -353,7 +355,7 @@ async function renewal(security) {
         }
         check(renewals >= 2, `${renewals} renewals`);
         check(count > 500, `only ${count} reads`);
-    }, 10000);
+    }, { defaultSecureTokenLifetime: 10000 });
 }
 
 async function services() {
@@ -380,6 +382,17 @@ async function services() {
 
 const words = readline.createInterface({ input: process.stdin });
 const nextWord = () => new Promise((resolve) => words.once("line", (line) => resolve(line.trim())));
+
+// Says an event; the word that the harness answers when it has done what that asks for.
+function askHarness(event) {
+    const word = nextWord();
+    say({ event });
+    return word;
+}
+
+const { losses, durable } = require("./losses.js")({
+    check, equal, run, connect, ask: bare.ask, askHarness, bare, none: NONE, encrypt: SECURE[1], user: USER, at: (other) => (url = other),
+});
 
 async function reload() {
     await run("no reconnect, no error, new values", () =>
@@ -409,9 +422,7 @@ async function reload() {
             };
             await until(() => latest.size === 3, "first values");
             const build = latest.get("Build");
-            const word = nextWord();
-            say({ event: "subscribed" });
-            equal(await word, "replaced", "word on standard input");
+            equal(await askHarness("subscribed"), "replaced", "word on standard input");
             await until(() => latest.get("Build") !== build, "a value of the new build");
             const counter = latest.get("Counter");
             await until(() => latest.get("Counter") !== counter, "a new count");
@@ -439,9 +450,7 @@ async function misdeeds() {
         withSession(NONE, undefined, async (session, ns) => {
             await percentile(session, ns, 1);
             const before = await percentile(session, ns, 4);
-            const word = nextWord();
-            say({ event: "measured" });
-            equal(await word, "installed", "word on standard input");
+            equal(await askHarness("measured"), "installed", "word on standard input");
             const deadline = Date.now() + 30000;
             let namespaces = [];
             while (namespaces.filter((uri) => uri.startsWith("urn:backplane:test:")).length < 3) {
@@ -462,7 +471,7 @@ async function misdeeds() {
 
 async function main() {
     await certificates.initialize();
-    await { services, reload, misdeeds }[script]();
+    await { services, reload, misdeeds, losses, durable }[script]();
     process.exit(0);
 }
 

@@ -17,6 +17,7 @@ module.exports = ({ check, equal, connect, withSession, none }) => {
             itemToMonitor: { nodeId, attributeId: AttributeIds.Value }, monitoringMode,
             requestedParameters: { clientHandle: index + 1, samplingInterval: 50, queueSize: 100, discardOldest: true },
         }));
+        if (nodes.length === 0) return { subscriptionId, ids: [] };
         const { results } = await session.createMonitoredItems({ subscriptionId, timestampsToReturn: TimestampsToReturn.Both, itemsToCreate });
         for (const result of results) equal(result.statusCode.name, "Good", "monitored item");
         return { subscriptionId, ids: results.map((result) => result.monitoredItemId) };
@@ -26,11 +27,13 @@ module.exports = ({ check, equal, connect, withSession, none }) => {
     const ask = (session, service, request) =>
         new Promise((resolve, reject) => session[service](request, (error, response) => (error ? reject(error) : resolve(response))));
 
+    const publish = (session, subscriptionAcknowledgements = []) => ask(session, "publish", { requestHeader: { timeoutHint: 10000 }, subscriptionAcknowledgements });
+
     // The next message with data: its sequence number and pairs of client handle and value.
     async function nextData(session, subscriptionAcknowledgements = []) {
         let acknowledged = subscriptionAcknowledgements;
         for (;;) {
-            const { notificationMessage: message } = await ask(session, "publish", { requestHeader: { timeoutHint: 10000 }, subscriptionAcknowledgements: acknowledged });
+            const { notificationMessage: message } = await publish(session, acknowledged);
             acknowledged = [];
             for (const part of message.notificationData || []) {
                 if (part instanceof opcua.DataChangeNotification) {
@@ -100,7 +103,7 @@ module.exports = ({ check, equal, connect, withSession, none }) => {
     // The connection is cut; another session of the same client takes the subscription over and misses nothing.
     async function transfer(url, security) {
         const way = await relay(url);
-        const old = await connect(security, undefined, way.url);
+        const old = await connect(security, {}, way.url);
         try {
             const session = await old.createSession();
             const ns = (await session.readNamespaceArray()).indexOf("urn:backplane:simulator");
@@ -134,5 +137,5 @@ module.exports = ({ check, equal, connect, withSession, none }) => {
         await session.deleteSubscriptions({ subscriptionIds: [subscriptionId] });
     }
 
-    return { triggering, "methods and republish": methodsAndRepublish, transfer };
+    return { cases: { triggering, "methods and republish": methodsAndRepublish }, transfer, bare: { create, ask, publish, nextData, fault } };
 };

@@ -1,7 +1,7 @@
 //! A client process: how it is started, and the JSON lines it prints.
 //!
 //! `{"case": NAME}` is a pass, `{"case": NAME, "problem": TEXT}` a failure, `{"event": "subscribed"}` says that a long
-//! running script is where it should be before the harness goes on.
+//! running script is where it should be before the harness goes on, and does what it has to; the script reads a word when that is done.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -107,14 +107,24 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Takes reports until the script says `event`.
-    pub(crate) fn wait_for(&mut self, event: &str, tally: &mut Tally) -> Result<(), String> {
+    /// Takes reports until the script says some event; `None` when it has ended.
+    pub(crate) fn next_event(&mut self, tally: &mut Tally) -> Result<Option<String>, String> {
         let deadline = Instant::now() + SCRIPT;
-        while let Some(line) = self.next(deadline)? {
-            if line.event.as_deref() == Some(event) {
-                return Ok(());
+        while let Some(mut line) = self.next(deadline)? {
+            if let Some(event) = line.event.take() {
+                return Ok(Some(event));
             }
             self.report(line, tally);
+        }
+        Ok(None)
+    }
+
+    /// Takes reports until the script says `event`.
+    pub(crate) fn wait_for(&mut self, event: &str, tally: &mut Tally) -> Result<(), String> {
+        while let Some(said) = self.next_event(tally)? {
+            if said == event {
+                return Ok(());
+            }
         }
         Err(format!(
             "{} {} ended before it said {event}:\n{}",

@@ -6,6 +6,7 @@
 mod client;
 mod expect;
 mod phases;
+mod relay;
 mod server;
 mod tally;
 
@@ -59,8 +60,7 @@ fn options() -> Result<Options, String> {
     })
 }
 
-fn run() -> Result<Tally, String> {
-    let options = options()?;
+fn run(options: &Options) -> Result<Tally, String> {
     let expectations = expect::Expectations::read()?;
     let mut tally = Tally::new(expectations);
     let wanted = |phase: &str| options.only.as_deref().is_none_or(|only| phase.contains(only));
@@ -73,12 +73,16 @@ fn run() -> Result<Tally, String> {
     if wanted("misdeeds") {
         phases::misdeeds(&options.server, &options.guests, &options.clients, &mut tally)?;
     }
+    if wanted("losses") {
+        phases::losses(&options.server, &options.guests, &options.clients, &mut tally)?;
+    }
     Ok(tally)
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(tally) => tally.finish(),
+    let result = options().and_then(|options| Ok((run(&options)?, options.only.is_none())));
+    match result {
+        Ok((tally, complete)) => tally.finish(complete),
         Err(error) => {
             eprintln!("conformance: {error}");
             ExitCode::FAILURE

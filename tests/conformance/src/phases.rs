@@ -1,8 +1,10 @@
-//! What is tried, in order: every service, a plugin replaced under subscribed clients, misbehaving plugins beside a good one.
+//! What is tried, in order: every service, a plugin replaced under subscribed clients, misbehaving plugins beside a good one,
+//! and connections that are lost with what was on its way.
 
 use std::path::{Path, PathBuf};
 
 use crate::client::Client;
+use crate::relay::Relay;
 use crate::server::Server;
 use crate::tally::Tally;
 
@@ -74,6 +76,32 @@ pub(crate) fn misdeeds(binary: &Path, guests: &Path, clients: &[Client], tally: 
         tally.record(
             HARNESS,
             &format!("stops after misdeeds beside {}", client.name()),
+            stopped.err().as_deref(),
+        );
+    }
+    Ok(())
+}
+
+/// Each client goes through a relay. When it says so, its connections are reset ("cut"), or what the server says next is dropped and
+/// the connection then reset ("drop"); the script fails when anything of its subscriptions is missing afterwards.
+pub(crate) fn losses(binary: &Path, guests: &Path, clients: &[Client], tally: &mut Tally) -> Result<(), String> {
+    for client in clients {
+        let server = Server::start(binary, &[(guest(guests, "simulator"), "simulator")])?;
+        let relay = Relay::start(server.url())?;
+        let mut script = client.start("losses", relay.url(), &server.scratch(client.name())?)?;
+        while let Some(event) = script.next_event(tally)? {
+            match event.as_str() {
+                "drop" => relay.drop_next(),
+                "cut" => relay.cut(),
+                other => return Err(format!("{} losses: an unknown event {other}", client.name())),
+            }
+            script.tell(&event)?;
+        }
+        script.finish(tally)?;
+        let stopped = server.stop();
+        tally.record(
+            HARNESS,
+            &format!("stops after losses of {}", client.name()),
             stopped.err().as_deref(),
         );
     }

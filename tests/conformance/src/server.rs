@@ -32,33 +32,28 @@ impl Server {
         for (source, name) in plugins {
             place(source, &plugin_folder, name)?;
         }
-        let mut child = Command::new(binary)
-            .args(["serve", "--demo", "--port", "0", "--state"])
-            .arg(folder.join("state"))
-            .arg("--plugins")
-            .arg(&plugin_folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("{}: {error}", binary.display()))?;
-        let log = Arc::new(Mutex::new(String::new()));
-        if let Some(mut stderr) = child.stderr.take() {
-            let log = Arc::clone(&log);
-            std::thread::spawn(move || collect(&mut stderr, &log));
-        }
-        let stdout = child.stdout.take().ok_or("no standard output")?;
         let mut server = Self {
-            child,
+            child: spawn(binary, &folder)?,
             url: String::new(),
             folder,
-            log,
+            log: Arc::default(),
         };
-        server.url = server.wait_ready(stdout)?;
+        server.wait_ready()?;
         Ok(server)
     }
 
-    fn wait_ready(&mut self, stdout: impl Read + Send + 'static) -> Result<String, String> {
+    /// Follows both streams of the child, and takes its address from the first line.
+    fn wait_ready(&mut self) -> Result<(), String> {
+        if let Some(mut stderr) = self.child.stderr.take() {
+            let log = Arc::clone(&self.log);
+            std::thread::spawn(move || collect(&mut stderr, &log));
+        }
+        let stdout = self.child.stdout.take().ok_or("no standard output")?;
+        self.url = self.first_line(stdout)?;
+        Ok(())
+    }
+
+    fn first_line(&self, stdout: impl Read + Send + 'static) -> Result<String, String> {
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
@@ -109,6 +104,10 @@ impl Server {
 
     /// SIGTERM, then the exit code; anything but 0 is an error.
     pub(crate) fn stop(mut self) -> Result<(), String> {
+        self.terminate()
+    }
+
+    fn terminate(&mut self) -> Result<(), String> {
         let killed = Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .status();
@@ -134,6 +133,20 @@ impl Drop for Server {
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Starts `binary` in its demonstration configuration on a free port; all it keeps is in `folder`.
+fn spawn(binary: &Path, folder: &Path) -> Result<Child, String> {
+    Command::new(binary)
+        .args(["serve", "--demo", "--port", "0", "--state"])
+        .arg(folder.join("state"))
+        .arg("--plugins")
+        .arg(folder.join("plugins"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{}: {error}", binary.display()))
 }
 
 /// Copies beside the target, then renames: a running server sees the old file or the new one.

@@ -1,14 +1,16 @@
 //! Connecting with each security, and the small helpers that every case needs.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use opcua::client::{Client, ClientBuilder, IdentityToken, Session};
+use opcua::crypto::SecurityPolicy;
 use opcua::types::{
-    AttributeId, DataValue, EndpointDescription, MessageSecurityMode, NodeId, QualifiedName, ReadValueId, StatusCode,
-    TimestampsToReturn, UserTokenPolicy, Variant, WriteValue,
+    AttributeId, DataValue, MessageSecurityMode, NodeId, QualifiedName, ReadValueId, StatusCode, TimestampsToReturn,
+    Variant, WriteValue,
 };
 use tokio::task::JoinHandle;
 
@@ -22,6 +24,8 @@ pub const SIMULATOR: &str = "urn:backplane:simulator";
 pub struct Setup {
     pub url: String,
     pub scratch: PathBuf,
+    /// How often a lost connection is made again, with the same session.
+    pub retries: i32,
 }
 
 /// A policy and a mode.
@@ -77,6 +81,19 @@ impl Security {
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 impl Setup {
+    /// The same for connections that are made again when they are lost.
+    pub fn again(&self) -> Self {
+        Self {
+            retries: 20,
+            ..self.clone()
+        }
+    }
+
+    /// The same for another server.
+    pub fn at(&self, url: String) -> Self {
+        Self { url, ..self.clone() }
+    }
+
     /// A client with keys of its own, so that parallel ones do not share a folder.
     pub fn client(&self, lifetime: Option<u32>) -> Case<Client> {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +105,10 @@ impl Setup {
             .create_sample_keypair(true)
             .trust_server_certs(true)
             .verify_server_certs(true)
-            .session_retry_limit(0)
+            .session_retry_limit(self.retries)
+            .session_retry_initial(Duration::from_millis(100))
+            .recreate_subscriptions(false)
+            .keep_alive_interval(Duration::from_secs(60))
             .session_timeout(60_000)
             .request_timeout(Duration::from_secs(20));
         if let Some(lifetime) = lifetime {
@@ -105,20 +125,20 @@ impl Setup {
         lifetime: Option<u32>,
     ) -> Case<Connection> {
         let mut client = self.client(lifetime)?;
-        let endpoint: EndpointDescription = (
-            self.url.as_str(),
-            security.policy,
-            security.mode,
-            UserTokenPolicy::anonymous(),
-        )
-            .into();
+        let url = self.url.as_str();
+        let endpoints = client.get_server_endpoints_from_url(url).await;
+        let policy = SecurityPolicy::from_str(security.policy).map_err(|_| format!("policy {}", security.policy))?;
+        let endpoints = endpoints.map_err(|error| error.to_string())?;
+        let mut endpoint = Client::find_matching_endpoint(&endpoints, url, policy, security.mode)
+            .ok_or_else(|| format!("no endpoint {security:?} at {url}"))?;
+        // Where the harness says, even if the server says that it is somewhere else.
+        endpoint.endpoint_url = url.into();
         let token = match user {
             None => IdentityToken::Anonymous,
             Some((name, password)) => IdentityToken::new_user_name(name, password),
         };
         let (session, events) = client
-            .connect_to_matching_endpoint(endpoint, token)
-            .await
+            .connect_to_endpoint_directly(endpoint, token)
             .map_err(|error| error.to_string())?;
         let task = events.spawn();
         let connected = tokio::time::timeout(Duration::from_secs(20), session.wait_for_connection()).await;
@@ -147,6 +167,13 @@ impl Connection {
     /// Closes the session and waits for the end.
     pub async fn close(self) -> Case {
         self.session.disconnect().await.map_err(|error| error.to_string())?;
+        self.task.await.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Closes the session, which leaves its subscriptions behind, and waits for the end.
+    pub async fn leave(self) -> Case {
+        let left = self.session.disconnect_without_delete_subscriptions().await;
+        left.map_err(|error| error.to_string())?;
         self.task.await.map(|_| ()).map_err(|error| error.to_string())
     }
 

@@ -7,11 +7,10 @@ use opcua::types::{
     CallMethodRequest, DataValue, MonitoredItemCreateRequest, MonitoringMode, MonitoringParameters, NodeId, StatusCode,
     TimestampsToReturn, UAString, Variant,
 };
-use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::connection::{Connection, Security, Setup};
-use crate::{Case, check, say};
+use crate::{Case, ask_harness, check};
 
 async fn call(connection: &Connection) -> Case {
     let add =
@@ -63,7 +62,7 @@ async fn watch(connection: &Connection, names: &[&str]) -> Case<(u32, Changes)> 
         let parameters = MonitoringParameters {
             client_handle,
             sampling_interval: 50.0,
-            queue_size: 10,
+            queue_size: 100,
             discard_oldest: true,
             ..MonitoringParameters::default()
         };
@@ -142,13 +141,8 @@ pub async fn renewal(setup: &Setup, security: Security) -> Case {
     connection.close().await
 }
 
-async fn wait_for_word(word: &str) -> Case {
-    let mut line = String::new();
-    BufReader::new(tokio::io::stdin())
-        .read_line(&mut line)
-        .await
-        .map_err(|error| error.to_string())?;
-    check(line.trim() == word, format!("{line:?} on standard input"))
+fn equal_word(word: &str, expected: &str) -> Case {
+    check(word == expected, format!("{word:?} on standard input"))
 }
 
 /// A client that is subscribed while the plugin is replaced sees new values, no error, and never reconnects.
@@ -160,8 +154,7 @@ pub async fn reload(setup: &Setup) -> Case {
         let (handle, value) = change(&mut changes, 10).await?;
         first[handle] = value.value;
     }
-    say("event", "subscribed");
-    wait_for_word("replaced").await?;
+    equal_word(&ask_harness("subscribed").await?, "replaced")?;
     loop {
         let (handle, value) = change(&mut changes, 30).await?;
         if handle == 2 && value.value != first[2] {
@@ -203,8 +196,7 @@ pub async fn misdeeds(setup: &Setup) -> Case {
     let connection = setup.connect(Security::NONE, None, None).await?;
     percentile(&connection, 1).await?;
     let before = percentile(&connection, 4).await?;
-    say("event", "measured");
-    wait_for_word("installed").await?;
+    equal_word(&ask_harness("measured").await?, "installed")?;
     let deadline = Instant::now() + Duration::from_secs(30);
     while connection
         .namespaces()

@@ -1,10 +1,11 @@
-//! async-opcua against a running server: `async-opcua-client services|reload|misdeeds URL SCRATCH`.
+//! async-opcua against a running server: `async-opcua-client services|reload|misdeeds|losses|durable URL SCRATCH`.
 //!
 //! Prints one JSON line per case; see ../../src/client.rs for the protocol.
 
 mod cases;
 mod connection;
 mod live;
+mod losses;
 mod subscriptions;
 
 use std::future::Future;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use connection::{Security, Setup};
+use tokio::io::{AsyncBufReadExt, BufReader};
 
 /// The result of a case: a sentence on failure.
 pub type Case<T = ()> = Result<T, String>;
@@ -19,6 +21,16 @@ pub type Case<T = ()> = Result<T, String>;
 /// Prints one line of the protocol.
 pub fn say(key: &str, value: &str) {
     println!("{}", serde_json::json!({ key: value }));
+}
+
+/// Says an event, and waits for the word that the harness answers when it has done what that asks for.
+pub async fn ask_harness(event: &str) -> Case<String> {
+    say("event", event);
+    let mut line = String::new();
+    // Unbuffered, as far as lines go: nothing is sent before it is asked for.
+    let read = BufReader::new(tokio::io::stdin()).read_line(&mut line).await;
+    read.map_err(|error| error.to_string())?;
+    Ok(line.trim().to_owned())
 }
 
 /// Runs one case and reports it.
@@ -48,6 +60,11 @@ async fn services(setup: &Setup) {
         run(&format!("every type {name}"), cases::every_type(setup, security)).await;
         run(&format!("wrong writes {name}"), cases::wrong_writes(setup, security)).await;
         run(&format!("index ranges {name}"), cases::index_ranges(setup, security)).await;
+        run(
+            &format!("aggregates {name}"),
+            subscriptions::aggregates(setup, security),
+        )
+        .await;
         run(&format!("events {name}"), subscriptions::events(setup, security)).await;
         run(
             &format!("triggering {name}"),
@@ -87,17 +104,20 @@ async fn services(setup: &Setup) {
 async fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [script, url, scratch] = words.as_slice() else {
-        eprintln!("usage: async-opcua-client services|reload|misdeeds URL SCRATCH");
+        eprintln!("usage: async-opcua-client services|reload|misdeeds|losses|durable URL SCRATCH");
         std::process::exit(2);
     };
     let setup = Setup {
         url: url.clone(),
         scratch: PathBuf::from(scratch),
+        retries: 0,
     };
     match script.as_str() {
         "services" => services(&setup).await,
         "reload" => run("no reconnect, no error, new values", live::reload(&setup)).await,
         "misdeeds" => run("p99 within twice", live::misdeeds(&setup)).await,
+        "losses" => losses::losses(&setup).await,
+        "durable" => losses::durable(&setup).await,
         other => {
             eprintln!("unknown script {other}");
             std::process::exit(2);

@@ -1,4 +1,4 @@
-//! Events, triggering, the methods of the Server object on subscriptions, Republish and transfer.
+//! Aggregates, events, triggering, the methods of the Server object on subscriptions, Republish and transfer.
 //!
 //! The library's request builders are used, and Publish requests sent one by one: its own loop would acknowledge what
 //! these cases want to find again.
@@ -11,25 +11,26 @@ use opcua::client::services::{
     TransferSubscriptions,
 };
 use opcua::types::{
-    AttributeId, ByteString, CallMethodRequest, ContentFilterBuilder, Error, EventFilter, ExtensionObject,
-    MonitoredItemCreateRequest, MonitoringMode, MonitoringParameters, NodeId, NotificationMessage, Operand,
-    ReadValueId, SimpleAttributeOperand, StatusCode, TimestampsToReturn, TransferResult, Variant,
+    AggregateConfiguration, AggregateFilter, AggregateFilterResult, AttributeId, ByteString, CallMethodRequest,
+    ContentFilterBuilder, DateTime, Error, EventFilter, ExtensionObject, MonitoredItemCreateRequest,
+    MonitoredItemCreateResult, MonitoringMode, MonitoringParameters, NodeId, NotificationMessage, Operand, ReadValueId,
+    SimpleAttributeOperand, StatusCode, TimestampsToReturn, TransferResult, Variant,
 };
 
 use crate::connection::{Connection, Security, Setup};
 use crate::{Case, check};
 
 /// An id that no item and no subscription has.
-const UNKNOWN: u32 = 77_777;
+pub const UNKNOWN: u32 = 77_777;
 
 /// Client handles and values.
 type Values = Vec<(u32, Option<Variant>)>;
 
-fn text(error: Error) -> String {
+pub fn text(error: Error) -> String {
     error.to_string()
 }
 
-fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T, what: &str) -> Case {
+pub fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T, what: &str) -> Case {
     check(
         found == expected,
         format!("{what}: expected {expected:?}, found {found:?}"),
@@ -37,9 +38,9 @@ fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T, what: &str) -> C
 }
 
 /// A subscription with one item for each node, which have the client handles 1, 2, 3 and so on.
-struct Subscription<'a> {
+pub struct Subscription<'a> {
     connection: &'a Connection,
-    id: u32,
+    pub id: u32,
     items: Vec<u32>,
 }
 
@@ -57,6 +58,33 @@ impl<'a> Subscription<'a> {
             .send(session.channel())
             .await
             .map_err(text)?;
+        let mut subscription = Self::existing(connection, created.subscription_id);
+        if items.is_empty() {
+            return Ok(subscription);
+        }
+        for result in subscription.add(items, mode).await? {
+            equal(result.status_code, StatusCode::Good, "monitored item")?;
+            subscription.items.push(result.monitored_item_id);
+        }
+        Ok(subscription)
+    }
+
+    /// One that is there already, of which the items are not known.
+    pub fn existing(connection: &'a Connection, id: u32) -> Self {
+        Self {
+            connection,
+            id,
+            items: Vec::new(),
+        }
+    }
+
+    /// Creates items, and answers what the server says of each.
+    async fn add(
+        &self,
+        items: Vec<(ReadValueId, ExtensionObject)>,
+        mode: MonitoringMode,
+    ) -> Case<Vec<MonitoredItemCreateResult>> {
+        let session = &self.connection.session;
         let items = (1..).zip(items).map(|(client_handle, (item, filter))| {
             let parameters = MonitoringParameters {
                 client_handle,
@@ -67,59 +95,64 @@ impl<'a> Subscription<'a> {
             };
             MonitoredItemCreateRequest::new(item, mode, parameters)
         });
-        let answer = CreateMonitoredItems::new(created.subscription_id, session)
+        let answer = CreateMonitoredItems::new(self.id, session)
             .timestamps_to_return(TimestampsToReturn::Both)
             .items_to_create(items.collect())
             .send(session.channel())
             .await
             .map_err(text)?;
-        let mut ids = Vec::new();
-        for item in answer.results {
-            equal(item.result.status_code, StatusCode::Good, "monitored item")?;
-            ids.push(item.result.monitored_item_id);
-        }
-        Ok(Self {
-            connection,
-            id: created.subscription_id,
-            items: ids,
-        })
+        Ok(answer.results.into_iter().map(|created| created.result).collect())
     }
 
     /// Items on values.
-    async fn of_values(connection: &'a Connection, nodes: &[NodeId], mode: MonitoringMode) -> Case<Self> {
+    pub async fn of_values(connection: &'a Connection, nodes: &[NodeId], mode: MonitoringMode) -> Case<Self> {
         let items = nodes.iter().map(|node| (node.clone().into(), ExtensionObject::null()));
         Self::create(connection, items.collect(), mode).await
     }
 
-    async fn delete(self) -> Case {
+    /// Reporting items on values, beside those that there are.
+    pub async fn add_values(&self, nodes: &[NodeId]) -> Case {
+        let items = nodes.iter().map(|node| (node.clone().into(), ExtensionObject::null()));
+        for result in self.add(items.collect(), MonitoringMode::Reporting).await? {
+            equal(result.status_code, StatusCode::Good, "monitored item")?;
+        }
+        Ok(())
+    }
+
+    pub async fn delete(self) -> Case {
         let session = &self.connection.session;
         let request = DeleteSubscriptions::new(session).subscription(self.id);
         request.send(session.channel()).await.map(|_| ()).map_err(text)
     }
 }
 
-/// The next message of any subscription of the session that has notifications.
-async fn next_message(connection: &Connection, acknowledge: Option<(u32, u32)>) -> Case<NotificationMessage> {
+/// What one Publish request brings; empty for a keep-alive.
+pub async fn publish(connection: &Connection, acknowledge: Option<(u32, u32)>) -> Case<NotificationMessage> {
     let session = &connection.session;
-    let mut acknowledge = acknowledge;
+    let mut request = Publish::new(session);
+    if let Some((subscription, number)) = acknowledge {
+        request = request.ack(subscription, number);
+    }
+    let answer = tokio::time::timeout(Duration::from_secs(10), request.send(session.channel()))
+        .await
+        .map_err(|_| "no answer to Publish within 10 s".to_owned())?
+        .map_err(text)?;
+    Ok(answer.notification_message)
+}
+
+/// The next message of any subscription of the session that has notifications.
+async fn next_message(connection: &Connection, mut acknowledge: Option<(u32, u32)>) -> Case<NotificationMessage> {
     loop {
-        let mut request = Publish::new(session);
-        if let Some((subscription, number)) = acknowledge.take() {
-            request = request.ack(subscription, number);
-        }
-        let answer = tokio::time::timeout(Duration::from_secs(10), request.send(session.channel()))
-            .await
-            .map_err(|_| "no answer to Publish within 10 s".to_owned())?
-            .map_err(text)?;
-        let data = answer.notification_message.notification_data.as_deref();
+        let message = publish(connection, acknowledge.take()).await?;
+        let data = message.notification_data.as_deref();
         if data.is_some_and(|parts| !parts.is_empty()) {
-            return Ok(answer.notification_message);
+            return Ok(message);
         }
     }
 }
 
 /// The values in a message, in the order of the client handles.
-fn values(message: NotificationMessage) -> Values {
+pub fn values(message: NotificationMessage) -> Values {
     let changes = message.into_notifications().map(|(changes, _)| changes);
     let items = changes.into_iter().flatten().flat_map(|part| part.monitored_items);
     let mut values: Values = items
@@ -130,7 +163,7 @@ fn values(message: NotificationMessage) -> Values {
     values
 }
 
-async fn republish(connection: &Connection, subscription: u32, number: u32) -> Result<NotificationMessage, Error> {
+pub async fn republish(connection: &Connection, subscription: u32, number: u32) -> Result<NotificationMessage, Error> {
     let session = &connection.session;
     let request = Republish::new(subscription, number, session);
     request
@@ -195,7 +228,7 @@ pub async fn methods_and_republish(setup: &Setup, security: Security) -> Case {
     connection.close().await
 }
 
-async fn take_over(connection: &Connection, ids: &[u32]) -> Case<Vec<TransferResult>> {
+pub async fn take_over(connection: &Connection, ids: &[u32]) -> Case<Vec<TransferResult>> {
     let session = &connection.session;
     let request = TransferSubscriptions::new(session).subscription_ids(ids.to_vec());
     let answer = request.send(session.channel()).await.map_err(text)?;
@@ -243,13 +276,76 @@ pub async fn transfer(setup: &Setup, security: Security) -> Case {
     let again = take_over(&new, &[subscription]).await?;
     let codes: Vec<_> = again.iter().map(|it| it.status_code).collect();
     equal(codes, vec![StatusCode::BadNothingToDo], "a second transfer")?;
-    let own = Subscription {
-        connection: &new,
-        id: subscription,
-        items: Vec::new(),
-    };
-    own.delete().await?;
+    Subscription::existing(&new, subscription).delete().await?;
     new.close().await
+}
+
+/// An aggregate over `interval` ms, by the id of its function.
+fn aggregate(function: u32, interval: f64) -> ExtensionObject {
+    ExtensionObject::from_message(AggregateFilter {
+        start_time: DateTime::now(),
+        aggregate_type: NodeId::new(0, function),
+        processing_interval: interval,
+        aggregate_configuration: AggregateConfiguration {
+            use_server_capabilities_defaults: true,
+            ..AggregateConfiguration::default()
+        },
+    })
+}
+
+/// Values and source timestamps of item 1, message by message, until there are `count`.
+async fn results(connection: &Connection, count: usize) -> Case<Vec<(u32, DateTime)>> {
+    let mut seen = Vec::new();
+    while seen.len() < count {
+        let message = next_message(connection, None).await?;
+        let changes = message.into_notifications().map(|(changes, _)| changes);
+        let items = changes.into_iter().flatten().flat_map(|part| part.monitored_items);
+        for item in items.flatten() {
+            match (item.client_handle, item.value.value, item.value.source_timestamp) {
+                (1, Some(Variant::UInt32(value)), Some(time)) => seen.push((value, time)),
+                other => return Err(format!("not a maximum of the counter: {other:?}")),
+            }
+        }
+    }
+    seen.truncate(count);
+    Ok(seen)
+}
+
+/// What the server refuses as an aggregate, what it revises, and one result for each interval.
+pub async fn aggregates(setup: &Setup, security: Security) -> Case {
+    let connection = setup.connect(security, None, None).await?;
+    let subscription = Subscription::of_values(&connection, &[], MonitoringMode::Reporting).await?;
+    let (maximum, average, annotations) = (2_347, 2_342, 2_351);
+    let counter: ReadValueId = connection.node("Counter").into();
+    let text: ReadValueId = NodeId::new(0, 2261_u32).into();
+    let items = vec![
+        (counter.clone(), aggregate(maximum, 500.0)),
+        (counter, aggregate(annotations, 500.0)),
+        (text, aggregate(average, 500.0)),
+    ];
+    let created = subscription.add(items, MonitoringMode::Reporting).await?;
+    let codes: Vec<_> = created.iter().map(|item| item.status_code).collect();
+    let expected = vec![
+        StatusCode::Good,
+        StatusCode::BadAggregateNotSupported,
+        StatusCode::BadAggregateInvalidInputs,
+    ];
+    equal(codes, expected, "Maximum, AnnotationCount, Average of a String")?;
+    let revised = created[0].filter_result.inner_as::<AggregateFilterResult>();
+    let revised = revised.map(|result| result.revised_processing_interval);
+    equal(revised, Some(500.0), "the revised processing interval")?;
+    let seen = results(&connection, 3).await?;
+    check(
+        seen.windows(2).all(|pair| pair[1].0 > pair[0].0),
+        format!("the maximum does not grow: {seen:?}"),
+    )?;
+    let steps: Vec<_> = seen
+        .windows(2)
+        .map(|pair| (pair[1].1 - pair[0].1).num_milliseconds())
+        .collect();
+    equal(steps, vec![500, 500], "the distance of the timestamps")?;
+    subscription.delete().await?;
+    connection.close().await
 }
 
 /// A filter that selects fields of BaseEventType, where the event is a device failure of a severity of at least `severity`.
