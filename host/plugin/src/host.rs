@@ -394,9 +394,10 @@ impl PluginHost {
         name: &str,
         command: impl FnOnce(oneshot::Sender<Result<(), String>>) -> Command,
     ) -> Result<(), LoadError> {
-        let plugins = self.inner.plugins.lock();
-        let commands = plugins.get(name).and_then(|entry| entry.commands.clone());
-        drop(plugins);
+        let commands = {
+            let plugins = self.inner.plugins.lock();
+            plugins.get(name).and_then(|entry| entry.commands.clone())
+        };
         let commands = commands.ok_or_else(|| LoadError::Unknown(name.to_owned()))?;
         let (reply, answer) = oneshot::channel();
         let outcome = match commands.send(command(reply)).await {
