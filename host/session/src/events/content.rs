@@ -16,6 +16,7 @@ use super::like::Pattern;
 use super::operators::evaluate;
 use super::select::Selection;
 use super::types::EventTypes;
+use super::work::{arrays, work};
 
 /// A checked where clause.
 #[derive(Debug, Clone, Default)]
@@ -90,6 +91,16 @@ impl WhereClause {
         Self {
             elements: order.iter().filter_map(arrange).collect(),
         }
+    }
+
+    /// Steps of deciding about one event.
+    pub(crate) fn work(&self) -> u64 {
+        work(&self.elements)
+    }
+
+    /// Bytes of the arrays in it.
+    pub(crate) fn arrays(&self) -> u64 {
+        arrays(&self.elements)
     }
 
     /// Whether an event passes: the filter is TRUE for it, neither FALSE nor NULL.

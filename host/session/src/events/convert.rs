@@ -1,6 +1,8 @@
 //! Conversions between built-in types in content filters (Part 4, 7.7.3): which are made by themselves, which need a Cast, and which of two
 //! types a comparison happens in.
 
+use std::borrow::Cow;
+
 use backplane_types::{
     Array, ArrayValues, BuiltInType, ByteString, ExpandedNodeId, Guid, LocalizedText, NodeId, QualifiedName,
     StatusCode, UaString, Variant,
@@ -72,26 +74,26 @@ fn rank(built_in_type: BuiltInType) -> Option<usize> {
 }
 
 /// Two values in the type that they are compared in; `None` when there is none, or a value does not fit into it.
-pub(super) fn common(a: &Variant, b: &Variant) -> Option<(Variant, Variant)> {
+pub(super) fn common<'v>(a: &'v Variant, b: &'v Variant) -> Option<(Cow<'v, Variant>, Cow<'v, Variant>)> {
     let (from, to) = (a.built_in_type()?, b.built_in_type()?);
     if from == to {
         return Some((as_scalar_with(a, b), as_scalar_with(b, a)));
     }
     let (front, back) = (rank(from)?, rank(to)?);
     if front < back {
-        Some((as_scalar_with(a, b), implicit(&as_scalar_with(b, a), from)?))
+        Some((as_scalar_with(a, b), Cow::Owned(implicit(&as_scalar_with(b, a), from)?)))
     } else {
-        Some((implicit(&as_scalar_with(a, b), to)?, as_scalar_with(b, a)))
+        Some((Cow::Owned(implicit(&as_scalar_with(a, b), to)?), as_scalar_with(b, a)))
     }
 }
 
 /// An array of one element is compared with a scalar as that element.
-fn as_scalar_with(value: &Variant, other: &Variant) -> Variant {
+fn as_scalar_with<'v>(value: &'v Variant, other: &Variant) -> Cow<'v, Variant> {
     match value {
         Variant::Array(array) if array.len() == 1 && other.as_array().is_none() => {
-            array.values.get(0).unwrap_or_default()
+            Cow::Owned(array.values.get(0).unwrap_or_default())
         }
-        _ => value.clone(),
+        _ => Cow::Borrowed(value),
     }
 }
 

@@ -9,7 +9,10 @@ use super::event::Event;
 use super::select::Selection;
 use super::types::EventTypes;
 
-/// Limits of one filter.
+/// Bytes in memory for one of the encoded filter, arrays apart: short names and values take more than they are long.
+const IN_MEMORY: u64 = 4;
+
+/// Limits of event filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilterLimits {
     /// Most select clauses (MaxSelectClauseParameters): `BadEventFilterInvalid` with more.
@@ -20,6 +23,13 @@ pub struct FilterLimits {
     pub max_where_operands: usize,
     /// Most bytes of the encoded filter, which an item keeps and walks through for every event: `BadEventFilterInvalid` with more.
     pub max_bytes: usize,
+    /// Most steps of deciding about one event, as far as the literals of the filter say: `BadEventFilterInvalid` with more. One comparison is
+    /// a few, a pattern takes one for each of its characters and each of the text's.
+    pub max_work: u64,
+    /// Most bytes of all filters of a session: `BadTooManyMonitoredItems` above it.
+    pub max_session_bytes: u64,
+    /// Most steps of all filters of a session for one event: `BadTooManyMonitoredItems` above it.
+    pub max_session_work: u64,
 }
 
 impl Default for FilterLimits {
@@ -29,6 +39,9 @@ impl Default for FilterLimits {
             max_where_elements: 100,
             max_where_operands: 1_000,
             max_bytes: 64 << 10,
+            max_work: 200_000,
+            max_session_bytes: 64 << 20,
+            max_session_work: 20_000_000,
         }
     }
 }
@@ -39,6 +52,10 @@ pub(crate) struct Filter {
     /// A clause that was refused gives null.
     select: Vec<Option<Selection>>,
     condition: WhereClause,
+    /// Steps of deciding about one event.
+    pub(crate) work: u64,
+    /// Bytes of it in memory, more or less.
+    pub(crate) bytes: u64,
 }
 
 /// A filter was refused: the status of the item and the filterResult that says why.
@@ -69,7 +86,11 @@ impl Filter {
         limits: &FilterLimits,
     ) -> Result<(Self, ExtensionObject), Refused> {
         let invalid = StatusCode::BAD_EVENT_FILTER_INVALID;
-        if matches!(&filter.body, ExtensionBody::Binary(bytes) if bytes.bytes().len() > limits.max_bytes) {
+        let length = match &filter.body {
+            ExtensionBody::Binary(bytes) => bytes.bytes().len(),
+            _ => 0,
+        };
+        if length > limits.max_bytes {
             return Err(invalid.into());
         }
         let filter: EventFilter = filter.decode_as().map_err(|_| invalid)?;
@@ -97,8 +118,14 @@ impl Filter {
             })
         };
         match condition {
+            Ok(condition) if condition.work() > limits.max_work => Err(invalid.into()),
             Ok(condition) if !none_right => {
                 let filter = Self {
+                    work: condition.work(),
+                    bytes: u64::try_from(length)
+                        .unwrap_or(u64::MAX)
+                        .saturating_mul(IN_MEMORY)
+                        .saturating_add(condition.arrays()),
                     select: select.into_iter().map(Result::ok).collect(),
                     condition,
                 };

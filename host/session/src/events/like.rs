@@ -5,7 +5,7 @@
 //! the pattern: nothing is tried twice.
 
 /// Most characters of a pattern, a list in brackets being one, `%` being none: the states, and the end, fit into 128 bits.
-const MAX_TOKENS: usize = 127;
+pub(super) const MAX_TOKENS: usize = 127;
 /// Most characters and ranges in the brackets of a pattern, all lists together: each character of a text may be compared with all of them.
 const MAX_LISTED: usize = 256;
 
@@ -62,6 +62,11 @@ impl Pattern {
             pattern.tokens.push(token);
         }
         Some(pattern)
+    }
+
+    /// How many of them a character of a text may have to be compared with.
+    pub(super) fn states(&self) -> usize {
+        self.tokens.len().saturating_add(1)
     }
 
     /// Whether the whole text fits.

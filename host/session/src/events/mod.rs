@@ -13,6 +13,7 @@ mod queue;
 mod select;
 mod time;
 mod types;
+mod work;
 
 pub use event::{Event, EventBuilder, EventIds};
 pub use filter::FilterLimits;

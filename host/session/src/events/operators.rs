@@ -15,11 +15,16 @@ use super::like::Pattern;
 
 /// The value of one element; `values` are those of the elements before it.
 pub(super) fn evaluate<'e>(element: &'e Element, event: &'e Event, values: &[Cow<'e, Variant>]) -> Cow<'e, Variant> {
-    let operand = |index: usize| match element.operands.get(index) {
-        Some(Operand::Literal(value)) => Cow::Borrowed(value),
-        Some(Operand::Field(selection)) => selection.of(event),
-        Some(Operand::Element(place)) => values.get(*place).cloned().unwrap_or_default(),
-        None => Cow::Owned(Variant::Empty),
+    // Nothing is copied: a filter may name a long value often.
+    let operand = |index: usize| -> Cow<'_, Variant> {
+        match element.operands.get(index) {
+            Some(Operand::Literal(value)) => Cow::Borrowed(value),
+            Some(Operand::Field(selection)) => selection.of(event),
+            Some(Operand::Element(place)) => values
+                .get(*place)
+                .map_or(Cow::Owned(Variant::Empty), |value| Cow::Borrowed(value.as_ref())),
+            None => Cow::Owned(Variant::Empty),
+        }
     };
     let compare = |a: usize, b: usize, holds: fn(Ordering) -> bool| compare(&operand(a), &operand(b), holds);
     let result = match element.operator {

@@ -112,6 +112,7 @@ impl<S> Subscriptions<S> {
         let events = EventContext {
             types: Arc::new(BaseEventTypes),
             limits: limits.event_filter,
+            budget: Arc::default(),
         };
         Self {
             limits,

@@ -236,6 +236,38 @@ fn a_filter_that_is_too_long_is_refused() {
     assert_eq!(of_length(most).err(), Some(StatusCode::BAD_EVENT_FILTER_INVALID));
 }
 
+/// The status of a filter with this where clause.
+fn refused(elements: Vec<(FilterOperator, Vec<ExtensionObject>)>) -> Option<StatusCode> {
+    check(&event_filter(vec![operand(BASE, &[(0, "EventId")])], elements))
+        .0
+        .err()
+}
+
+/// A long literal that is used often, in every way there is; and clauses of ordinary literals, however many.
+#[test]
+fn a_filter_that_works_too_long_is_refused() {
+    let invalid = Some(StatusCode::BAD_EVENT_FILTER_INVALID);
+    let text = || literal("a".repeat(20_000));
+    let many = |first, others: usize| {
+        let operands: Vec<_> = std::iter::once(first).chain((0..others).map(|_| element(1))).collect();
+        (FilterOperator::IN_LIST, operands)
+    };
+    let cast = |value, to| (FilterOperator::CAST, vec![value, literal(NodeId::standard(to))]);
+    assert_eq!(refused(vec![many(text(), 999), cast(text(), 12)]), invalid);
+    let array = || literal(vec![1_i16; 10_000]);
+    assert_eq!(refused(vec![many(array(), 999), cast(array(), 4)]), invalid);
+    let like = |value| (FilterOperator::LIKE, vec![value, literal("%a".repeat(100))]);
+    assert_eq!(refused(vec![like(text())]), invalid);
+    let message = || field(&[(0, "Message")]);
+    assert_eq!(refused(vec![many(message(), 999), cast(literal("a"), 12)]), None);
+    // As many elements as there may be, each a pattern of ten characters, and a tree of Or above them.
+    let mut elements: Vec<_> = (0..49)
+        .map(|index| (FilterOperator::OR, vec![element(2 * index + 1), element(2 * index + 2)]))
+        .collect();
+    elements.extend((0..50).map(|_| (FilterOperator::LIKE, vec![message(), literal("%[Pp]ump 1_%")])));
+    assert_eq!(refused(elements), None);
+}
+
 /// A hundred elements that each make texts of a large array: neither time nor memory for that.
 #[test]
 fn large_arrays_are_not_converted() {

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    ItemTraits, Limits, PublishReply, PublishRequest, PublishTicket, ResolvedItem, SampleKey, Sampled, Sampler,
-    SubscriptionParameters, SubscriptionRegistry, Subscriptions,
+    FilterLimits, ItemTraits, Limits, PublishReply, PublishRequest, PublishTicket, ResolvedItem, SampleKey, Sampled,
+    Sampler, SubscriptionParameters, SubscriptionRegistry, Subscriptions,
 };
 use backplane_types::{
     BinaryDecode, DataChangeFilter, DataChangeNotification, DataValue, DecodeLimits, Decoder, Encoder, EventFieldList,
@@ -38,9 +38,14 @@ const NOTIFIER: ItemTraits = ItemTraits {
 };
 
 fn session() -> Session {
+    session_with(FilterLimits::default())
+}
+
+fn session_with(event_filter: FilterLimits) -> Session {
     let limits = Limits {
         max_event_queue_size: 2000,
         max_message_size: 4000,
+        event_filter,
         ..Limits::default()
     };
     let registry = SubscriptionRegistry::new(10, 1000);
@@ -359,4 +364,53 @@ fn an_event_lets_linked_values_be_reported() {
     assert!(events.is_empty(), "and is not reported itself");
     let (values, _) = session.publish();
     assert!(values.is_empty(), "once");
+}
+
+/// Filters that are allowed one by one can be too much together; what is deleted makes room, and what is replaced too.
+#[test]
+fn filters_of_a_session_have_a_budget() {
+    let matching = |length: usize| {
+        let pattern = literal("a".repeat(length));
+        let elements = vec![(FilterOperator::LIKE, vec![field(&[(0, "Message")]), pattern])];
+        parameters(event_filter(vec![operand(BASE, &[(2, "Level")])], elements))
+    };
+    let too_many = Err(StatusCode::BAD_TOO_MANY_MONITORED_ITEMS);
+    // A field counts for 64 bytes: one of 100 characters takes some 6,400 steps.
+    let limits = FilterLimits {
+        max_session_work: 20_000,
+        ..FilterLimits::default()
+    };
+    let mut steps = session_with(limits);
+    let ids: Vec<_> = (0..3).map(|_| steps.create(100, matching(100)).unwrap().0).collect();
+    assert_eq!(steps.create(100, matching(100)), too_many);
+    let (now, subscription) = (steps.now, steps.subscription);
+    steps
+        .subscriptions
+        .delete_monitored_items(subscription, &ids[..1])
+        .unwrap();
+    assert!(steps.create(100, matching(100)).is_ok());
+    assert_eq!(steps.create(100, matching(100)), too_many);
+    let mut modify = |length| {
+        let item = MonitoredItemModifyRequest {
+            monitored_item_id: ids[1],
+            requested_parameters: matching(length),
+        };
+        let both = TimestampsToReturn::BOTH;
+        let results = steps
+            .subscriptions
+            .modify_monitored_items(now, subscription, both, &[item])
+            .unwrap();
+        results[0].status_code
+    };
+    assert_eq!(modify(120), StatusCode::BAD_TOO_MANY_MONITORED_ITEMS);
+    assert_eq!(modify(5), StatusCode::GOOD);
+    assert_eq!(modify(10), StatusCode::GOOD);
+    let limits = FilterLimits {
+        max_session_bytes: 1_600,
+        ..FilterLimits::default()
+    };
+    let mut bytes = session_with(limits);
+    assert!(bytes.create(100, parameters(select_level())).is_ok());
+    assert_eq!(bytes.create(100, matching(127)).map(|_| 0), Ok(0));
+    assert_eq!(bytes.create(100, matching(127)), too_many);
 }

@@ -22,6 +22,7 @@ fn no_events() -> EventContext {
     EventContext {
         types: std::sync::Arc::new(crate::events::BaseEventTypes),
         limits: crate::events::FilterLimits::default(),
+        budget: std::sync::Arc::default(),
     }
 }
 

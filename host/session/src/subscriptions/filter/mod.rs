@@ -4,6 +4,7 @@
 //! handed in as [`ItemTraits`]. A filter with much state has it in a box, so that an item without one stays as small as it is.
 
 mod aggregate;
+mod budget;
 mod data;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use backplane_types::{AggregateFilter, DataChangeFilter, EventFilter, ExtensionO
 use crate::events::{EventQueue, EventTypes, Filter, FilterLimits, Refused};
 
 pub(crate) use aggregate::{AggregateFeed, AggregateTerms};
+pub(crate) use budget::{Charge, FilterBudget};
 pub(crate) use data::DataFilter;
 
 /// What the node behind an item allows; given by the caller who resolved it.
@@ -51,6 +53,7 @@ impl Default for ItemTraits {
 pub(crate) struct EventContext {
     pub(crate) types: Arc<dyn EventTypes>,
     pub(crate) limits: FilterLimits,
+    pub(crate) budget: Arc<FilterBudget>,
 }
 
 /// The filter of an item.
@@ -69,6 +72,8 @@ pub(crate) enum ItemFilter {
 pub(crate) struct EventFeed {
     pub(crate) filter: Filter,
     pub(crate) queue: EventQueue,
+    /// What the filter takes of its session's budget.
+    charge: Charge,
 }
 
 impl ItemFilter {
@@ -77,7 +82,7 @@ impl ItemFilter {
     /// # Errors
     /// `BadFilterNotAllowed` (attribute other than Value, event filter on data, another filter on events);
     /// `BadMonitoredItemFilterUnsupported` (unknown filter); `BadMonitoredItemFilterInvalid` (cannot be decoded);
-    /// `BadEventFilterInvalid`; those of the kind of filter.
+    /// `BadEventFilterInvalid`; `BadTooManyMonitoredItems` (the event filters of the session are too much); those of the kind of filter.
     pub(crate) fn from_request(
         filter: &ExtensionObject,
         traits: &ItemTraits,
@@ -89,8 +94,9 @@ impl ItemFilter {
             return match kind {
                 Some(EventFilter::ENCODING_ID) => {
                     let (filter, result) = Filter::new(filter, events.types.as_ref(), &events.limits)?;
+                    let charge = Charge::take(&events.budget, &events.limits, filter.bytes, filter.work)?;
                     let queue = EventQueue::new(1, true);
-                    Ok((Self::Event(Box::new(EventFeed { filter, queue })), result))
+                    Ok((Self::Event(Box::new(EventFeed { filter, queue, charge })), result))
                 }
                 // Without a filter nobody knows which fields to send.
                 _ if filter.is_null() => Err(StatusCode::BAD_EVENT_FILTER_INVALID.into()),
@@ -121,7 +127,10 @@ impl ItemFilter {
     /// Takes over a new filter. What is queued stays.
     pub(crate) fn replace(&mut self, new: Self) {
         match (self, new) {
-            (Self::Event(feed), Self::Event(new)) => feed.filter = new.filter,
+            (Self::Event(feed), Self::Event(new)) => {
+                feed.filter = new.filter;
+                feed.charge = new.charge;
+            }
             (old, new) => *old = new,
         }
     }
