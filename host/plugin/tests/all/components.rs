@@ -16,6 +16,17 @@ pub(crate) struct Guest {
 pub(crate) const SPIN: &str = "(loop $for_ever (br $for_ever))";
 /// Grows memory until it may not any more.
 pub(crate) const EAT: &str = "(loop $more (drop (memory.grow (i32.const 16))) (br $more))";
+/// Grows a table until it may not any more.
+pub(crate) const GROW_TABLE: &str =
+    "(loop $more (drop (table.grow $table (ref.null func) (i32.const 1000))) (br $more))";
+/// Logs one line with 2,000 fields, each of whose name and value is the same 16 KiB of memory: 64 MiB for a host that copies them.
+pub(crate) const ALIAS_STRINGS: &str = "(local $i i32)
+    (loop $fill
+      (i32.store offset=16388 (i32.mul (local.get $i) (i32.const 16)) (i32.const 16384))
+      (i32.store offset=16396 (i32.mul (local.get $i) (i32.const 16)) (i32.const 16384))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $fill (i32.lt_u (local.get $i) (i32.const 2000))))
+    (call $log (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 16384) (i32.const 2000))";
 /// Calls itself until the stack ends.
 pub(crate) const RECURSE: &str = "(call $deeper (i64.const 0))";
 /// Wakes once, soon.
@@ -110,13 +121,21 @@ impl Guest {
   (import "backplane:host/timers@0.1.0" (instance $timers
     (export "every" (func (param "period" f64) (param "token" u64)))
     (export "after" (func (param "delay" f64) (param "token" u64)))))
+  (import "backplane:host/log@0.1.0" (instance $logging
+    (export "write" (func (param "level" u8) (param "message" string) (param "fields" (list (tuple string string)))))))
+  (core module $libc (memory (export "memory") 1))
+  (core instance $libc (instantiate $libc))
+  (core func $log (canon lower (func $logging "write") (memory (core memory $libc "memory"))))
   (core func $every (canon lower (func $timers "every")))
   (core func $after (canon lower (func $timers "after")))
-  (core instance $host (export "every" (func $every)) (export "after" (func $after)))
+  (core instance $host (export "every" (func $every)) (export "after" (func $after)) (export "log" (func $log)))
   (core module $module
     (import "host" "every" (func $every (param f64 i64)))
     (import "host" "after" (func $after (param f64 i64)))
-    (memory (export "memory") 1)
+    (import "host" "log" (func $log (param i32 i32 i32 i32 i32)))
+    (import "libc" "memory" (memory 1))
+    (export "memory" (memory 0))
+    (table $table 1 funcref)
     (func $deeper (param i64) (call $deeper (i64.add (local.get 0) (i64.const 1))))
     (func $init {init})
     (start $init)
@@ -125,7 +144,7 @@ impl Guest {
     (func (export "wake") (param i64) (result i32) {wake} (i32.const 16))
     (func (export "stop") {stop})
     {core})
-  (core instance $guest (instantiate $module (with "host" (instance $host))))
+  (core instance $guest (instantiate $module (with "host" (instance $host)) (with "libc" (instance $libc))))
   (type $fault (record (field "status" u32) (field "detail" string)))
   (func $start (param "reason" u32) (result (result (error $fault)))
     (canon lift (core func $guest "start") (memory (core memory $guest "memory"))))

@@ -26,6 +26,7 @@ const GUESTS: &[&str] = &[
     "keeps",
     "log-flood",
     "memory-eater",
+    "misbehaves",
     "panics-in-start",
     "panics-on-write",
     "sleeps",
@@ -99,7 +100,7 @@ const NOTHING: Capabilities = Capabilities {
 
 /// A bench with namespace 0 and one guest loaded.
 pub(crate) struct Plant {
-    pub(crate) bench: Bench,
+    pub(crate) bench: Arc<Bench>,
     pub(crate) name: &'static str,
     namespace: u16,
 }
@@ -150,7 +151,21 @@ impl Plant {
             name => format!("urn:backplane:test:{name}"),
         };
         let namespace = bench.space.namespaces().index(&uri).unwrap();
-        Self { bench, name, namespace }
+        Self {
+            bench: Arc::new(bench),
+            name,
+            namespace,
+        }
+    }
+
+    /// Another plugin of this repository on the same host.
+    pub(crate) fn neighbour(&self, name: &'static str) -> Self {
+        let uri = format!("urn:backplane:test:{name}");
+        Self {
+            bench: Arc::clone(&self.bench),
+            name,
+            namespace: self.bench.space.namespaces().index(&uri).unwrap(),
+        }
     }
 
     pub(crate) fn id(&self, node: &str) -> NodeId {

@@ -9,6 +9,7 @@ mod events;
 mod files;
 mod guests;
 mod merging;
+mod misdeeds;
 mod pace;
 mod store;
 mod supervision;

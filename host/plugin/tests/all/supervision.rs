@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use backplane_plugin::{PluginKind, PluginState};
 
-use crate::components::{ANSWER_FAULT, EAT, Guest, RECURSE, SPIN, WAKE_SOON, classifier, stateful};
+use crate::components::{
+    ALIAS_STRINGS, ANSWER_FAULT, EAT, GROW_TABLE, Guest, RECURSE, SPIN, WAKE_SOON, classifier, stateful,
+};
 use crate::support::{Bench, quick};
 
 /// Loads a guest that cannot start; the reason is what the host says.
@@ -69,6 +71,32 @@ async fn eating_memory_in_start() {
     })
     .await;
     assert!(said.contains("growing memory"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn growing_a_table_in_start() {
+    let said = cannot_start(Guest {
+        start: GROW_TABLE,
+        ..Guest::default()
+    })
+    .await;
+    assert!(
+        said.contains("lifecycle.start trapped") && said.contains("table"),
+        "{said}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_string_sent_as_thousands() {
+    let said = cannot_start(Guest {
+        start: ALIAS_STRINGS,
+        ..Guest::default()
+    })
+    .await;
+    assert!(
+        said.contains("lifecycle.start trapped") && said.contains("fuel"),
+        "{said}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
