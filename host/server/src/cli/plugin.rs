@@ -74,6 +74,9 @@ pub struct TestArgs {
     /// Steps of the script, and reloads.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub reloads: u32,
+    /// Reload it this often as well, and compare memory and open files before and after.
+    #[arg(long, value_name = "RELOADS", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    pub soak: Option<u32>,
     /// Do not compare variables with this in their node id, because they depend on time as well; may be given more than once.
     #[arg(long, value_name = "TEXT")]
     pub ignore: Vec<String>,

@@ -5,6 +5,7 @@
 mod checks;
 mod plant;
 mod script;
+mod soak;
 mod torture;
 
 use std::path::{Path, PathBuf};
@@ -128,6 +129,9 @@ async fn all(
     }
     found.push(checks::restart(&plant).await?);
     found.push(checks::reload(&plant).await?);
+    if let Some(reloads) = args.soak {
+        found.push(soak::run(&plant, reloads).await?);
+    }
     plant.stop().await;
     Ok((found, torture))
 }
