@@ -21,7 +21,8 @@ pub use sessions::{
     TOKEN_LENGTH, ThrottleLimits, ValidatedSession, VerifiedUser,
 };
 pub use subscriptions::{
-    AGGREGATE_FUNCTIONS, Counters, Detached, GroupKey, ItemKey, ItemTraits, Limits, MonitoredItemInfo, PublishMessage,
-    PublishReply, PublishRequest, PublishTicket, ResolvedItem, RevisedSubscription, SampleKey, Sampled, Sampler,
-    SamplingRates, SourceChange, State, SubscriptionParameters, SubscriptionRegistry, Subscriptions, TriggeringResults,
+    AGGREGATE_FUNCTIONS, Counters, Detached, DurableLimits, Found, GroupKey, ItemKey, ItemTraits, Limits,
+    MonitoredItemInfo, PublishMessage, PublishReply, PublishRequest, PublishTicket, ResolvedItem, RevisedSubscription,
+    SampleKey, Sampled, Sampler, SamplingRates, SavedItem, SavedSubscription, SourceChange, State,
+    SubscriptionParameters, SubscriptionRegistry, Subscriptions, TriggeringResults,
 };

@@ -24,7 +24,41 @@ pub struct Event {
     fields: Box<[(Box<[QualifiedName]>, Variant)]>,
 }
 
+/// What an event is made of.
+pub(crate) struct EventParts<'a> {
+    pub(crate) types: &'a [NodeId],
+    pub(crate) source: &'a NodeId,
+    pub(crate) id: &'a ByteString,
+    pub(crate) fields: &'a [(Box<[QualifiedName]>, Variant)],
+}
+
 impl Event {
+    /// Everything that has to be saved of it.
+    pub(crate) fn parts(&self) -> EventParts<'_> {
+        EventParts {
+            types: &self.types,
+            source: &self.source,
+            id: &self.id,
+            fields: &self.fields,
+        }
+    }
+
+    /// The event again.
+    pub(crate) fn from_parts(
+        types: Vec<NodeId>,
+        source: NodeId,
+        id: ByteString,
+        fields: Vec<(Box<[QualifiedName]>, Variant)>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            event_type: types.first().cloned().unwrap_or_default(),
+            types: types.into(),
+            source,
+            id,
+            fields: fields.into_boxed_slice(),
+        })
+    }
+
     /// The type of the event.
     #[must_use]
     pub fn event_type(&self) -> &NodeId {

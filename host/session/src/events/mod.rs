@@ -10,6 +10,7 @@ mod filter;
 mod like;
 mod operators;
 mod queue;
+mod saved;
 mod select;
 mod time;
 mod types;
@@ -21,6 +22,7 @@ pub use types::{BaseEventTypes, EventField, EventTypes};
 
 pub(crate) use filter::{Filter, Refused};
 pub(crate) use queue::{EventQueue, Queued};
+pub(crate) use saved::SavedEvent;
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use backplane_types::Now;
 
 use super::event::Event;
+use super::saved::SavedEvent;
 
 /// An event is handed to a queue once, or again right away: older entries are not looked at, however long the queue.
 const RECENT: usize = 8;
@@ -86,6 +87,23 @@ impl EventQueue {
         let entry = self.entries.pop_front()?;
         self.overflows -= usize::from(entry.overflow);
         Some(entry.event)
+    }
+
+    /// Everything, to be saved.
+    pub(crate) fn saved(&self) -> Vec<SavedEvent> {
+        let save = |entry: &Entry| SavedEvent {
+            event: Arc::clone(&entry.event),
+            overflow: entry.overflow,
+        };
+        self.entries.iter().map(save).collect()
+    }
+
+    /// What was saved, before everything that comes now.
+    pub(crate) fn restore(&mut self, saved: Vec<SavedEvent>) {
+        for SavedEvent { event, overflow } in saved {
+            self.overflows += usize::from(overflow);
+            self.entries.push_back(Entry { event, overflow });
+        }
     }
 
     /// Forgets everything.

@@ -1,6 +1,7 @@
 //! Limits of subscriptions and monitored items, and the revised values that follow from them (Part 4, 5.14.2, 5.14.3 and 7.21).
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub struct Limits {
     pub max_event_queue_size: u32,
     /// Queue of an event item whose client leaves the size to the server.
     pub default_event_queue_size: u32,
+    /// Limits of durable subscriptions.
+    pub durable: DurableLimits,
     /// Limits of event filters.
     pub event_filter: FilterLimits,
     /// Shortest publishing interval in ms.
@@ -72,8 +75,29 @@ pub struct Limits {
     pub sampling_rates: Vec<SamplingRates>,
 }
 
+/// Limits of durable subscriptions (Part 4, 6.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DurableLimits {
+    /// Longest lifetime in hours; 0: there are no durable subscriptions (`BadNotSupported`).
+    pub max_lifetime_hours: u32,
+    /// Longest queue of an item of a durable subscription; longer requests are revised.
+    pub max_queue_size: u32,
+}
+
+impl Default for DurableLimits {
+    fn default() -> Self {
+        Self {
+            max_lifetime_hours: 10,
+            max_queue_size: 200_000,
+        }
+    }
+}
+
 /// The longest sampling interval: one year in ms.
 const MAX_SAMPLING_INTERVAL: f64 = 365.0 * 86_400_000.0;
+/// Durable subscriptions of a server, and places of the long queues of all their items, unless it was configured otherwise.
+const DURABLE_SUBSCRIPTIONS: u32 = 100;
+const DURABLE_VALUES: u32 = 5_000_000;
 /// Lifetime is at least so many keep-alive intervals (Part 4, 5.14.2.2).
 const LIFETIME_PER_KEEP_ALIVE: u32 = 3;
 
@@ -95,6 +119,7 @@ impl Default for Limits {
             max_queue_size: 100,
             max_event_queue_size: 10_000,
             default_event_queue_size: 1000,
+            durable: DurableLimits::default(),
             event_filter: FilterLimits::default(),
             min_publishing_interval: 10.0,
             max_publishing_interval: 3_600_000.0,
@@ -305,6 +330,9 @@ pub struct SubscriptionRegistry {
     next_id: AtomicU32,
     subscriptions: Budget,
     monitored_items: Budget,
+    durable: Budget,
+    /// Places of queues of durable items beyond what every item may have.
+    durable_values: Budget,
     /// Who has which subscription. Locked when one is created, moves or ends.
     owners: Mutex<HashMap<u32, u32>>,
 }
@@ -314,10 +342,29 @@ impl SubscriptionRegistry {
     /// of closed sessions included.
     #[must_use]
     pub fn new(max_subscriptions: u32, max_monitored_items: u32) -> Arc<Self> {
+        Self::with_durable(
+            max_subscriptions,
+            max_monitored_items,
+            DURABLE_SUBSCRIPTIONS,
+            DURABLE_VALUES,
+        )
+    }
+
+    /// As [`new`](Self::new), with at most so many durable subscriptions (`BadTooManySubscriptions`), and so many places that the queues of all their items may
+    /// have beyond the usual (longer requests are revised).
+    #[must_use]
+    pub fn with_durable(
+        max_subscriptions: u32,
+        max_monitored_items: u32,
+        max_durable: u32,
+        max_durable_values: u32,
+    ) -> Arc<Self> {
         Arc::new(Self {
             next_id: AtomicU32::new(1),
             subscriptions: Budget::new(max_subscriptions),
             monitored_items: Budget::new(max_monitored_items),
+            durable: Budget::new(max_durable),
+            durable_values: Budget::new(max_durable_values),
             owners: Mutex::default(),
         })
     }
@@ -350,7 +397,8 @@ impl SubscriptionRegistry {
             return Err(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS);
         }
         let mut id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        if id == 0 {
+        // One that was saved may have it.
+        while self.with_owners(|owners| owners.contains_key(&id)) || id == 0 {
             id = self.next_id.fetch_add(1, Ordering::Relaxed);
         }
         self.with_owners(|owners| owners.insert(id, owner));
@@ -359,6 +407,80 @@ impl SubscriptionRegistry {
             id,
             items: 0,
         })
+    }
+
+    /// The place of a subscription that comes back with its id; new ones get higher ids.
+    pub(crate) fn take_saved(self: &Arc<Self>, id: u32, owner: u32) -> Result<SubscriptionLease, StatusCode> {
+        if !self.subscriptions.take() {
+            return Err(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS);
+        }
+        let free = self.with_owners(|owners| match owners.entry(id) {
+            Entry::Vacant(place) => {
+                place.insert(owner);
+                true
+            }
+            Entry::Occupied(_) => false,
+        });
+        if !free || id == 0 {
+            self.subscriptions.give_back(1);
+            return Err(StatusCode::BAD_SUBSCRIPTION_ID_INVALID);
+        }
+        self.next_id.fetch_max(id.wrapping_add(1), Ordering::Relaxed);
+        Ok(SubscriptionLease {
+            registry: Arc::clone(self),
+            id,
+            items: 0,
+        })
+    }
+
+    /// The place of one durable subscription.
+    pub(crate) fn take_durable(self: &Arc<Self>) -> Result<DurableRoom, StatusCode> {
+        if !self.durable.take() {
+            return Err(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS);
+        }
+        Ok(DurableRoom {
+            registry: Arc::clone(self),
+            values: 0,
+        })
+    }
+}
+
+impl Limits {
+    /// A sampling interval that was revised before, under limits that may have been others: 0 (by exception), or not shorter than all are now.
+    pub(crate) fn allow_sampling_interval(&self, revised: f64) -> f64 {
+        if revised <= 0.0 {
+            return 0.0;
+        }
+        revised.max(self.min_sampling_interval).min(MAX_SAMPLING_INTERVAL)
+    }
+}
+
+/// The place of one durable subscription in the registry, with the long queues of its items; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct DurableRoom {
+    registry: Arc<SubscriptionRegistry>,
+    values: u32,
+}
+
+impl DurableRoom {
+    /// Takes room for so many values, or for as many as there is room for.
+    pub(crate) fn take(&mut self, wanted: u32) -> u32 {
+        let granted = self.registry.durable_values.take_up_to(wanted);
+        self.values += granted;
+        granted
+    }
+
+    pub(crate) fn give_back(&mut self, count: u32) {
+        let count = count.min(self.values);
+        self.values -= count;
+        self.registry.durable_values.give_back(count);
+    }
+}
+
+impl Drop for DurableRoom {
+    fn drop(&mut self) {
+        self.registry.durable_values.give_back(self.values);
+        self.registry.durable.give_back(1);
     }
 }
 
@@ -382,6 +504,17 @@ impl Budget {
                 (used < self.limit).then_some(used + 1)
             })
             .is_ok()
+    }
+
+    /// Takes so many, or as many as there are.
+    fn take_up_to(&self, wanted: u32) -> u32 {
+        let mut granted = 0;
+        // It never refuses: taking none is an update too.
+        let _ = self.used.try_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            granted = wanted.min(self.limit.saturating_sub(used));
+            Some(used + granted)
+        });
+        granted
     }
 
     fn give_back(&self, count: u32) {

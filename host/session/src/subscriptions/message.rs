@@ -169,6 +169,16 @@ impl Timestamps {
         Ok(Self { source, server })
     }
 
+    /// As the client asked for them.
+    pub(crate) fn asked(self) -> TimestampsToReturn {
+        match (self.source, self.server) {
+            (true, false) => TimestampsToReturn::SOURCE,
+            (false, true) => TimestampsToReturn::SERVER,
+            (true, true) => TimestampsToReturn::BOTH,
+            (false, false) => TimestampsToReturn::NEITHER,
+        }
+    }
+
     /// Gives a sample its server timestamp where one is wanted and the source of the value gave none.
     pub(crate) fn stamp(self, value: &mut DataValue, utc: DateTime) {
         if self.server && value.server_timestamp.is_none() {

@@ -8,6 +8,7 @@
 //! Where later parts join: a transfer moves a [`Subscription`] from one of these to another.
 
 mod aggregates;
+mod durable;
 mod event_items;
 mod filter;
 mod item;
@@ -18,6 +19,7 @@ mod publish;
 mod publishing;
 mod queue;
 mod retransmission;
+mod saved;
 mod schedule;
 mod services;
 mod state;
@@ -34,11 +36,13 @@ use backplane_types::StatusCode;
 /// The numbers of the nodes of the aggregate functions that items may have as a filter, in namespace 0.
 pub const AGGREGATE_FUNCTIONS: &[u32] = &backplane_aggregates::Function::LIVE_IDS;
 
+pub use durable::Found;
 pub use filter::ItemTraits;
 pub use item::{GroupKey, ItemKey, ResolvedItem, SampleKey, Sampled, Sampler};
-pub use limits::{Limits, SamplingRates, SubscriptionRegistry};
+pub use limits::{DurableLimits, Limits, SamplingRates, SubscriptionRegistry};
 pub use monitored_items::{MonitoredItemInfo, SourceChange};
 pub use publish::{PublishMessage, PublishReply, PublishRequest, PublishTicket};
+pub use saved::{SavedItem, SavedSubscription};
 pub use state::State;
 pub use subscription::{RevisedSubscription, SubscriptionParameters};
 pub use transfer::Detached;

@@ -139,6 +139,9 @@ impl<S> Subscriptions<S> {
                 return StatusCode::BAD_MONITORED_ITEM_ID_INVALID;
             }
             subscription.lease.give_back_item();
+            if let Some(durable) = &mut subscription.durable {
+                durable.deleted(*id);
+            }
             StatusCode::GOOD
         };
         Ok(monitored_item_ids.iter().map(delete).collect())
@@ -327,6 +330,7 @@ fn create_item<S>(
         subscription.publishing_interval,
         1,
     );
+    let mut revised = revised;
     let terms = AggregateTerms::new(limits, &revised, now);
     let (filter, filter_result) =
         ItemFilter::from_request(&request.requested_parameters.filter, &resolved.traits, events, &terms)?;
@@ -335,6 +339,11 @@ fn create_item<S>(
     }
     subscription.lease.take_item()?;
     let id = subscription.items.fresh_id();
+    if let Some(durable) = &mut subscription.durable {
+        let (is_event, wanted) = (resolved.traits.is_notifier, request.requested_parameters.queue_size);
+        let extra = durable.grant_queue(limits, is_event, &mut revised, wanted);
+        durable.created(id, request, extra);
+    }
     let traits = subscription.items.share(resolved.traits);
     let item = Item::new(id, resolved.source, revised, filter, traits, request.monitoring_mode);
     subscription.items.insert(item, resolved.initial, now);
@@ -360,7 +369,8 @@ fn modify_item<S>(
     let slot = items.slot_of(id).ok_or(unknown)?;
     let item = items.item(slot).ok_or(unknown)?;
     let current = item.revised;
-    let revised = Revised::new(
+    let is_event = item.traits.is_notifier;
+    let mut revised = Revised::new(
         limits,
         requested,
         &item.traits,
@@ -370,6 +380,16 @@ fn modify_item<S>(
     );
     let terms = AggregateTerms::new(limits, &revised, now);
     let (filter, filter_result) = ItemFilter::from_request(&requested.filter, &item.traits, events, &terms)?;
+    if let Some(durable) = &mut subscription.durable {
+        durable.free_queue(id);
+        let wanted = if requested.queue_size == 0 {
+            current.queue_size
+        } else {
+            requested.queue_size
+        };
+        let extra = durable.grant_queue(limits, is_event, &mut revised, wanted);
+        durable.modified(id, requested, extra);
+    }
     item.revised = revised;
     let computed = item.aggregate().is_some();
     item.filter.replace(filter);

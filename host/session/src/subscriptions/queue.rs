@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 use backplane_types::{DataValue, PlainValue, StatusCode};
 
+use super::saved::SavedValue;
+
 /// A value as it comes into a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Incoming {
@@ -233,6 +235,33 @@ impl ItemQueue {
         let sent = send(entry);
         entry.info_bits = 0;
         Some(sent)
+    }
+
+    /// Everything, to be saved: oldest first, and whether the last of them waits to be reported.
+    pub(crate) fn saved(&self) -> (Vec<SavedValue>, bool) {
+        let older = self.older.iter().flat_map(|older| older.entries.iter());
+        let save = |entry: &Entry| SavedValue {
+            value: entry.value.data_value(),
+            info_bits: entry.info_bits,
+            marker: entry.marker,
+        };
+        (older.chain(&self.newest).map(save).collect(), self.unsent)
+    }
+
+    /// Puts back what was saved; the queue is empty before.
+    pub(crate) fn restore(&mut self, mut saved: Vec<SavedValue>, newest_waits: bool) {
+        let entry = |saved: SavedValue| Entry {
+            value: Incoming::from(saved.value).into(),
+            info_bits: saved.info_bits,
+            marker: saved.marker,
+        };
+        self.newest = saved.pop().map(entry);
+        self.unsent = newest_waits && self.newest.is_some();
+        if !saved.is_empty() {
+            let marker = saved.iter().any(|value| value.marker);
+            let entries = saved.into_iter().map(entry).collect();
+            self.older = Some(Box::new(Older { entries, marker }));
+        }
     }
 
     /// Reports the newest value again, if there is one and it is not waiting anyway. True when the length grew.

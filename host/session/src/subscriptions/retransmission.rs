@@ -81,6 +81,22 @@ impl Retransmission {
             .map(|(_, message)| Arc::clone(message))
     }
 
+    /// All kept messages, to be saved.
+    pub(crate) fn saved(&self) -> Vec<(u32, Vec<u8>)> {
+        let messages = self.messages.iter();
+        messages.map(|(number, message)| (*number, message.to_vec())).collect()
+    }
+
+    /// Goes on where another one was saved.
+    pub(crate) fn restore(&mut self, next: u32, messages: Vec<(u32, Vec<u8>)>) {
+        self.next = next;
+        self.bytes = messages.iter().map(|(_, message)| message.len()).sum();
+        self.messages = messages
+            .into_iter()
+            .map(|(number, message)| (number, message.into()))
+            .collect();
+    }
+
     /// Sequence numbers of all kept messages, oldest first.
     pub(crate) fn available(&self) -> Vec<u32> {
         self.messages.iter().map(|(number, _)| *number).collect()

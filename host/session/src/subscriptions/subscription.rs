@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use backplane_types::{Now, StatusCode};
 
+use super::durable::Durable;
 use super::limits::{Limits, SubscriptionLease, duration};
 use super::message::{self, NotificationWriter};
 use super::retransmission::{Message, Retransmission};
@@ -59,6 +60,8 @@ pub(crate) struct Subscription<S> {
     /// When it got a Publish request last, counted in Publish requests: equals are served in turn.
     pub(crate) served: u64,
     pub(crate) expired: bool,
+    /// Of a durable subscription.
+    pub(crate) durable: Option<Box<Durable>>,
 }
 
 impl<S> Subscription<S> {
@@ -83,6 +86,7 @@ impl<S> Subscription<S> {
             retransmission: Retransmission::new(),
             served: 0,
             expired: false,
+            durable: None,
         }
     }
 
@@ -102,6 +106,9 @@ impl<S> Subscription<S> {
         machine.keep_alive = machine.keep_alive.min(machine.max_keep_alive);
         machine.max_lifetime =
             limits.revise_lifetime_count(parameters.lifetime_count, machine.max_keep_alive, interval);
+        if let Some(durable) = &self.durable {
+            machine.max_lifetime = machine.max_lifetime.max(durable.lifetime_count(interval));
+        }
         machine.reset_lifetime();
         self.max_notifications = limits.revise_max_notifications(parameters.max_notifications_per_publish);
         self.priority = parameters.priority;

@@ -160,6 +160,25 @@ impl<S> ItemTable<S> {
         }
     }
 
+    /// The id that the next new item would have.
+    pub(crate) fn next_id(&self) -> u32 {
+        self.next_id
+    }
+
+    /// Gives out ids from this one on.
+    pub(crate) fn continue_ids(&mut self, next: u32) {
+        self.next_id = next.max(1);
+    }
+
+    /// Links items as they were linked before.
+    pub(crate) fn restore_links(&mut self, links: &[(u32, u32)], most: usize) {
+        for (trigger, target) in links {
+            if self.by_id.contains_key(trigger) && self.by_id.contains_key(target) {
+                self.links.add(*trigger, *target, most);
+            }
+        }
+    }
+
     /// The traits in a form that items share.
     pub(crate) fn share(&mut self, traits: ItemTraits) -> Arc<ItemTraits> {
         match &self.traits {
@@ -446,7 +465,7 @@ impl<S> ItemTable<S> {
         }
     }
 
-    fn mark_gone(&mut self, slot: u32) {
+    pub(super) fn mark_gone(&mut self, slot: u32) {
         if let Some(id) = self.item(slot).map(|item| item.id) {
             self.links.note(id);
         }

@@ -60,12 +60,17 @@ impl Links {
         }
     }
 
+    /// All links: triggering and triggered item.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.forward.iter().copied()
+    }
+
     fn targets(&self, id: u32) -> impl Iterator<Item = u32> {
         self.forward.range((id, 0)..=(id, u32::MAX)).map(|link| link.1)
     }
 
     /// False when there are `most` links and this would be another.
-    fn add(&mut self, trigger: u32, target: u32, most: usize) -> bool {
+    pub(crate) fn add(&mut self, trigger: u32, target: u32, most: usize) -> bool {
         let known = self.forward.contains(&(trigger, target));
         if !known && self.forward.len() >= most {
             return false;
@@ -96,7 +101,8 @@ impl<S> ItemTable<S> {
         self.links = links;
     }
 
-    fn release(&mut self, id: u32) {
+    /// What a sampling item has queued can be sent.
+    pub(super) fn release(&mut self, id: u32) {
         let Some(slot) = self.slot_of(id) else {
             return;
         };
