@@ -44,6 +44,15 @@ pub struct ReadSource {
 }
 
 impl ReadSource {
+    /// Of a node that is not there: `BadNodeIdUnknown`.
+    #[must_use]
+    pub fn missing() -> Self {
+        Self {
+            origin: Origin::Value(Arc::new(DataValue::from_status(StatusCode::BAD_NODE_ID_UNKNOWN))),
+            range: None,
+        }
+    }
+
     /// Changes whenever the value may have changed; none where only reading tells.
     #[must_use]
     pub fn version(&self) -> Option<u64> {

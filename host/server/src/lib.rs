@@ -13,6 +13,7 @@ mod clock;
 pub mod commands;
 pub mod config;
 mod connection;
+mod durable;
 pub mod endpoints;
 mod events;
 mod link;

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use backplane_nodes::{Caller, Role};
-use backplane_session::{IdentityKind, ValidatedSession};
+use backplane_session::{Identity, IdentityKind, ValidatedSession};
 use backplane_types::{MessageSecurityMode, NodeId};
+
+use crate::config::UserEntry;
+use crate::users::Users;
 
 /// Anonymous: everybody.
 pub(crate) const ANONYMOUS: u32 = 15_644;
@@ -52,6 +55,32 @@ fn role(id: &NodeId) -> Role {
         id: id.clone(),
         name: Arc::from(known.map_or("", |(name, _)| *name)),
     }
+}
+
+/// The roles of a user of the configuration.
+pub(crate) fn of_user(user: &UserEntry) -> Vec<NodeId> {
+    let everybody = [ANONYMOUS, AUTHENTICATED_USER].map(|id| NodeId::numeric(0, id));
+    let granted = user.roles.iter().filter_map(|name| by_name(name));
+    everybody.into_iter().chain(granted).collect()
+}
+
+/// What node services and plugins learn of somebody whose session is over, after a restart: the roles are those that the configuration gives today. None: there
+/// is no such user any more.
+pub(crate) fn absent(identity: &Identity, mode: MessageSecurityMode, users: &Users) -> Option<Caller> {
+    let (user, roles) = match identity.kind {
+        IdentityKind::Anonymous => (None, vec![NodeId::numeric(0, ANONYMOUS)]),
+        IdentityKind::UserName => {
+            let entry = users.entry(identity.client_user_id.text())?;
+            (Some(Arc::from(entry.name.as_str())), of_user(entry))
+        }
+        IdentityKind::Certificate | IdentityKind::IssuedToken => return None,
+    };
+    Some(Caller {
+        user,
+        roles: roles.iter().map(role).collect(),
+        security_mode: mode,
+        ..Caller::anonymous()
+    })
 }
 
 /// What node services and plugins learn of a session.

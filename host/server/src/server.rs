@@ -30,7 +30,7 @@ use crate::listener::{self, Connections};
 use crate::shard::{self, Shards};
 use crate::shared::{Entropy, Shared, keep_sessions};
 use crate::users::Users;
-use crate::{namespaces, pki, server_object};
+use crate::{durable, namespaces, pki, server_object};
 
 /// How often the plugin folder is looked at.
 const PLUGIN_FOLDER_INTERVAL: Duration = Duration::from_millis(200);
@@ -85,6 +85,8 @@ pub struct Server {
     plugins: PluginHost,
     watch: Option<FolderWatch>,
     drain: Duration,
+    /// Where everything is that outlasts a run.
+    state: PathBuf,
 }
 
 impl Server {
@@ -107,7 +109,12 @@ impl Server {
         })?;
         make_folder(&config.state)?;
         let trust = Arc::new(pki::Pki::open(&pki_options(&config), clock.now().utc)?);
-        let registry = SubscriptionRegistry::new(max_subscriptions(&config.limits), u32::MAX);
+        let registry = SubscriptionRegistry::with_durable(
+            max_subscriptions(&config.limits),
+            u32::MAX,
+            config.limits.durable_subscriptions,
+            config.limits.durable_values,
+        );
         let (shards, doors) = Shards::new(processors(), &config.limits, registry);
         let (space, status) = own_space(&config, clock, Arc::new(shards.clone()))?;
         let shared = Arc::new(shared(&config, clock, &trust, address, Arc::clone(&space), shards)?);
@@ -127,6 +134,9 @@ impl Server {
         tasks.push(tokio::spawn(keeper));
         watch_structure(&shared);
         let (plugins, watch) = start_plugins(&config, &shared).await?;
+        // Plugins have brought their nodes by now, as far as they can.
+        let left = durable::take(&config.state, clock.now().utc);
+        shared.shards.restore(left.kept, left.away).await;
         shared.admission.classifiers().ask(&plugins);
         tasks.push(tokio::spawn(listener::spread_news(Arc::clone(&shared))));
         let drain = Duration::from_secs_f64(config.limits.drain_timeout / 1000.0);
@@ -142,6 +152,7 @@ impl Server {
             plugins,
             watch,
             drain,
+            state: config.state,
         })
     }
 
@@ -184,7 +195,8 @@ impl Server {
         self.status.set_state(ServerState::SHUTDOWN);
         // What waits is answered before its connections are told to end.
         self.shared.admission.stop();
-        self.shared.shards.halt().await;
+        let kept = self.shared.shards.halt().await;
+        durable::save(&self.state, &kept, self.shared.clock.now().utc);
         self.shared.stopping.send_replace(true);
         if let Err(error) = self.listener.await {
             tracing::error!(%error, "the listener ended badly");

@@ -78,6 +78,12 @@ impl Users {
         self.entries.is_empty()
     }
 
+    /// The user with this name, who has proved nothing.
+    #[must_use]
+    pub(crate) fn entry(&self, name: &str) -> Option<&UserEntry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
     /// The user with this name and password. Slow on purpose (tens of ms): never on a connection's task.
     #[must_use]
     pub fn authenticate(&self, name: &str, password: &[u8]) -> Option<&UserEntry> {

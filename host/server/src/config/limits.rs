@@ -17,6 +17,14 @@ pub struct ServerLimits {
     pub subscriptions_per_session: u32,
     /// Subscriptions whose session is over, of all owners; one owner has at most as many as a session.
     pub abandoned_subscriptions: u32,
+    /// Durable subscriptions of all owners.
+    pub durable_subscriptions: u32,
+    /// Longest lifetime of a durable subscription in hours; 0: there are none.
+    pub durable_lifetime_hours: u32,
+    /// Largest queue of an item of a durable subscription.
+    pub durable_queue: u32,
+    /// Places of all these queues beyond what other items may have.
+    pub durable_values: u32,
     /// Monitored items of one subscription.
     pub monitored_items_per_subscription: u32,
     /// Publish requests that wait at one session.
@@ -84,6 +92,10 @@ impl Default for ServerLimits {
             sessions: 200,
             subscriptions_per_session: 100,
             abandoned_subscriptions: 1_000,
+            durable_subscriptions: 100,
+            durable_lifetime_hours: 10,
+            durable_queue: 200_000,
+            durable_values: 5_000_000,
             monitored_items_per_subscription: 100_000,
             publish_requests_per_session: 20,
             monitored_item_queue: 1_000,
@@ -149,6 +161,15 @@ impl ServerLimits {
             0,
             100_000,
         );
+        number("durable-subscriptions", &mut limits.durable_subscriptions, 0, 100_000);
+        number(
+            "durable-lifetime-hours",
+            &mut limits.durable_lifetime_hours,
+            0,
+            24 * 366,
+        );
+        number("durable-queue", &mut limits.durable_queue, 1, 10_000_000);
+        number("durable-values", &mut limits.durable_values, 0, 1_000_000_000);
         number(
             "monitored-items-per-subscription",
             &mut limits.monitored_items_per_subscription,

@@ -168,11 +168,7 @@ fn verify_password(
     let user = users
         .authenticate(token.user_name.text(), &password)
         .ok_or(StatusCode::BAD_IDENTITY_TOKEN_REJECTED)?;
-    let mut granted = vec![
-        NodeId::numeric(0, roles::ANONYMOUS),
-        NodeId::numeric(0, roles::AUTHENTICATED_USER),
-    ];
-    granted.extend(user.roles.iter().filter_map(|name| roles::by_name(name)));
+    let granted = roles::of_user(user);
     let identity = Identity {
         kind: IdentityKind::UserName,
         client_user_id: user.name.as_str().into(),

@@ -5,13 +5,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use backplane_nodes::Snapshot;
+use backplane_nodes::{Caller, Snapshot};
 use backplane_session::Event;
 use backplane_types::{MessageSecurityMode, NodeId, Now};
 use parking_lot::Mutex;
 
 use super::source::{Source, call_context};
-use crate::link::Bound;
 use crate::roles;
 
 /// Events that wait for one shard. Further ones are lost, and event items say so.
@@ -37,8 +36,7 @@ pub(crate) struct Happened {
 
 impl Happened {
     /// Whether the user of a session may see it.
-    pub(super) fn is_for(&self, bound: &Bound, snapshot: &Snapshot, now: Now) -> bool {
-        let caller = &bound.caller;
+    pub(super) fn is_for(&self, caller: &Arc<Caller>, snapshot: &Snapshot, now: Now) -> bool {
         let admitted = match self.audience {
             Audience::All => true,
             Audience::Auditors => {
@@ -47,7 +45,7 @@ impl Happened {
                     && caller.roles.iter().any(|role| role.id == admin)
             }
         };
-        let call = call_context(bound, now, std::time::Duration::ZERO);
+        let call = call_context(caller, now, std::time::Duration::ZERO);
         admitted && snapshot.may_receive(&call, self.event.event_type(), self.event.source())
     }
 

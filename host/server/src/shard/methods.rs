@@ -1,4 +1,4 @@
-//! Methods of the Server object on the caller's subscriptions (Part 5, 9.1 and 9.2).
+//! Methods of the Server object on the caller's subscriptions (Part 5, 9.1 to 9.3).
 //!
 //! Owns the way from the Call service to the shard that has the subscription, and back. A session names its own subscriptions only.
 
@@ -16,12 +16,13 @@ use super::{Command, Shards};
 pub(super) enum Ask {
     GetMonitoredItems,
     ResendData,
+    SetSubscriptionDurable { hours: u32 },
 }
 
 /// Runs a method.
 ///
 /// # Errors
-/// `BadSubscriptionIdInvalid`.
+/// `BadSubscriptionIdInvalid`; those of SetSubscriptionDurable.
 pub(super) fn run(
     subscriptions: &mut Subscriptions<Source>,
     subscription_id: u32,
@@ -34,6 +35,10 @@ pub(super) fn run(
                 items.map(|item| (item.monitored_item_id, item.client_handle)).unzip();
             Ok(vec![server.into(), client.into()])
         }
+        Ask::SetSubscriptionDurable { hours } => {
+            let revised = subscriptions.set_durable(subscription_id, hours)?;
+            Ok(vec![revised.into()])
+        }
         Ask::ResendData => {
             subscriptions.resend_data(subscription_id)?;
             Ok(Vec::new())
@@ -43,9 +48,10 @@ pub(super) fn run(
 
 const GET_MONITORED_ITEMS: u32 = ids::method::SERVER_GET_MONITORED_ITEMS;
 const RESEND_DATA: u32 = ids::method::SERVER_RESEND_DATA;
+const SET_SUBSCRIPTION_DURABLE: u32 = ids::method::SERVER_SET_SUBSCRIPTION_DURABLE;
 
 /// The methods that are there.
-const IMPLEMENTED: [u32; 2] = [GET_MONITORED_ITEMS, RESEND_DATA];
+const IMPLEMENTED: [u32; 3] = [GET_MONITORED_ITEMS, RESEND_DATA, SET_SUBSCRIPTION_DURABLE];
 
 impl HostMethods for Shards {
     fn implemented(&self) -> &[u32] {
@@ -76,6 +82,10 @@ impl Shards {
         let ask = match method {
             GET_MONITORED_ITEMS => Ask::GetMonitoredItems,
             RESEND_DATA => Ask::ResendData,
+            SET_SUBSCRIPTION_DURABLE => match inputs.get(1) {
+                Some(Variant::UInt32(hours)) => Ask::SetSubscriptionDurable { hours: *hours },
+                _ => return Err(StatusCode::BAD_INVALID_ARGUMENT),
+            },
             _ => return Err(StatusCode::BAD_NOT_IMPLEMENTED),
         };
         let Some(Variant::UInt32(subscription_id)) = inputs.first() else {

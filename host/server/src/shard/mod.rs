@@ -5,6 +5,7 @@
 
 mod asking;
 mod demand;
+mod durable;
 mod events;
 mod meaning;
 mod methods;
@@ -18,7 +19,7 @@ mod watches;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_session::{Limits, SampleKey, SubscriptionRegistry};
+use backplane_session::{DurableLimits, Limits, SampleKey, SubscriptionRegistry};
 use backplane_types::{
     CreateMonitoredItemsRequest, CreateSubscriptionRequest, DataValue, DeleteMonitoredItemsRequest,
     DeleteSubscriptionsRequest, ModifyMonitoredItemsRequest, ModifySubscriptionRequest, RepublishRequest,
@@ -28,6 +29,7 @@ use backplane_types::{
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
+pub(crate) use durable::Kept;
 use events::Lane;
 pub(crate) use events::{Audience, Happened};
 pub(crate) use task::run;
@@ -122,7 +124,15 @@ enum Command {
         connection: u64,
     },
     /// The server is about to stop: every waiting Publish request is answered, then `done` is told.
+    /// With what is to be saved.
     Halt {
+        done: oneshot::Sender<Vec<Kept>>,
+    },
+    /// A durable subscription comes back, for a session that there is not.
+    Restore {
+        session: u32,
+        kept: Box<Kept>,
+        away: Duration,
         done: oneshot::Sender<()>,
     },
     /// A session wants one of another's subscriptions.
@@ -276,8 +286,8 @@ impl Shards {
         let _ = self.tell(session, Command::SessionClosed { session, delete });
     }
 
-    /// Answers every waiting Publish request `BadServerHalted`.
-    pub(crate) async fn halt(&self) {
+    /// Answers every waiting Publish request `BadServerHalted`, and gives the durable subscriptions.
+    pub(crate) async fn halt(&self) -> Vec<Kept> {
         let mut halted = Vec::with_capacity(self.doors.len());
         for door in self.doors.iter() {
             let (done, answer) = oneshot::channel();
@@ -285,9 +295,30 @@ impl Shards {
                 halted.push(answer);
             }
         }
+        let mut kept = Vec::new();
         for answer in halted {
             // A shard that has ended has answered before.
-            let _ = answer.await;
+            kept.extend(answer.await.unwrap_or_default());
+        }
+        kept
+    }
+
+    /// Brings durable subscriptions back that were gone for `away`, before there are sessions.
+    pub(crate) async fn restore(&self, kept: Vec<Kept>, away: Duration) {
+        // Sessions are numbered from the other end.
+        for (session, kept) in (0..=u32::MAX).rev().zip(kept) {
+            let (done, restored) = oneshot::channel();
+            let kept = Box::new(kept);
+            let command = Command::Restore {
+                session,
+                kept,
+                away,
+                done,
+            };
+            if self.tell(session, command).is_ok() {
+                // It is told of in the log.
+                let _ = restored.await;
+            }
         }
     }
 
@@ -305,6 +336,10 @@ pub(crate) fn limits(server: &ServerLimits) -> Limits {
         max_subscriptions: server.subscriptions_per_session as usize,
         max_monitored_items: server.monitored_items_per_subscription as usize,
         max_operations: server.operations_per_request as usize,
+        durable: DurableLimits {
+            max_lifetime_hours: server.durable_lifetime_hours,
+            max_queue_size: server.durable_queue,
+        },
         max_publish_requests: server.publish_requests_per_session as usize,
         max_queue_size: server.monitored_item_queue,
         max_event_queue_size: server.event_queue,

@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use backplane_nodes::Caller;
 use backplane_session::{Identity, IdentityKind};
-use backplane_types::{ByteString, MessageSecurityMode, StatusCode, UaString};
+use backplane_types::{ByteString, DecodeError, Decoder, Encoder, MessageSecurityMode, StatusCode, UaString};
 use parking_lot::Mutex;
 
 use crate::link::Bound;
@@ -30,6 +31,56 @@ impl Owner {
             certificate: bound.client_certificate.clone(),
             mode: bound.caller.security_mode,
         }
+    }
+
+    pub(super) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(super) fn mode(&self) -> MessageSecurityMode {
+        self.mode
+    }
+
+    /// Whether somebody can prove after a restart of the server to be the same. Tokens of others are not kept, and nobody can tell unproved anonymous clients
+    /// apart.
+    pub(super) fn can_return(&self) -> bool {
+        match self.identity.kind {
+            IdentityKind::UserName | IdentityKind::Certificate => true,
+            IdentityKind::Anonymous => self.is_signed(),
+            IdentityKind::IssuedToken => false,
+        }
+    }
+
+    /// Nothing secret: a name, a certificate.
+    pub(super) fn encode(&self, e: &mut Encoder<'_>) {
+        e.u8(match self.identity.kind {
+            IdentityKind::Anonymous => 0,
+            IdentityKind::UserName => 1,
+            IdentityKind::Certificate => 2,
+            IdentityKind::IssuedToken => 3,
+        });
+        e.put(&self.identity.client_user_id);
+        e.put(&self.application_uri);
+        e.put(&self.certificate);
+        e.put(&self.mode);
+    }
+
+    pub(super) fn decode(d: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let kind = match d.u8()? {
+            0 => IdentityKind::Anonymous,
+            1 => IdentityKind::UserName,
+            2 => IdentityKind::Certificate,
+            _ => return Err(DecodeError::Malformed("kind of an identity")),
+        };
+        Ok(Self {
+            identity: Identity {
+                kind,
+                client_user_id: d.get()?,
+            },
+            application_uri: d.get()?,
+            certificate: d.get()?,
+            mode: d.get()?,
+        })
     }
 
     fn is_signed(&self) -> bool {
@@ -77,6 +128,25 @@ impl Owner {
 }
 
 type Account = (IdentityKind, UaString);
+
+/// Whose the subscriptions of a session are: what of it outlives the session.
+#[derive(Debug)]
+pub(super) struct Who {
+    pub(super) caller: Arc<Caller>,
+    pub(super) owner: Owner,
+    /// Which activation of the session they are of; one that was restored has none.
+    pub(super) generation: Option<u64>,
+}
+
+impl Who {
+    pub(super) fn of(bound: &Bound) -> Self {
+        Self {
+            caller: Arc::clone(&bound.caller),
+            owner: Owner::of(bound),
+            generation: Some(bound.session.snapshot.generation),
+        }
+    }
+}
 
 /// Counts subscriptions whose session is over.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! Requests of one session on its subscriptions, and their responses.
 
-use backplane_nodes::Snapshot;
+use std::sync::Arc;
+
+use backplane_nodes::{Caller, Snapshot};
 use backplane_session::{ItemKey, PublishRequest, PublishTicket, SubscriptionParameters, Subscriptions};
 use backplane_types::service::RequestKind;
 use backplane_types::{
@@ -12,14 +14,13 @@ use backplane_types::{
 
 use super::Work;
 use super::source::{self, Source};
-use crate::link::Bound;
 use crate::respond::{self, Context};
 
 /// What a request meets.
 pub(super) struct Scene<'a> {
     pub(super) subscriptions: &'a mut Subscriptions<Source>,
     pub(super) snapshot: &'a Snapshot,
-    pub(super) bound: &'a Bound,
+    pub(super) caller: &'a Arc<Caller>,
     pub(super) context: Context,
     /// Monitored item ids that were made, with their variables.
     pub(super) made: Vec<(ItemKey, NodeId)>,
@@ -161,7 +162,7 @@ fn create_items(scene: &mut Scene<'_>, asked: &CreateMonitoredItemsRequest) -> R
     let resolve = |item| {
         (
             item,
-            source::resolve(scene.snapshot, scene.bound, item, scene.context.now),
+            source::resolve(scene.snapshot, scene.caller, item, scene.context.now),
         )
     };
     let items = asked.items_to_create.iter().map(resolve).collect();

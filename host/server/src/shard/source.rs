@@ -6,15 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backplane_nodes::{CallContext, ManagerId, ReadSource, Snapshot};
-use backplane_session::{ItemKey, ItemTraits, ResolvedItem, SampleKey, Sampled, Sampler, SourceChange, Subscriptions};
+use backplane_nodes::{CallContext, Caller, ManagerId, ReadSource, Snapshot};
+use backplane_session::{
+    Found, ItemKey, ItemTraits, ResolvedItem, SampleKey, Sampled, Sampler, SourceChange, Subscriptions,
+};
 use backplane_types::{
     AttributeId, MonitoredItemCreateRequest, NodeId, Now, QualifiedName, ReadValueId, StatusCode, UaString,
 };
 
 use super::asking::{Asking, context};
 use super::watches::{Membership, Watches};
-use crate::link::Bound;
 
 /// What one item samples.
 #[derive(Debug)]
@@ -45,8 +46,8 @@ impl Source {
 }
 
 /// The context of a look-up for the user of a session.
-pub(super) fn call_context(bound: &Bound, now: Now, timeout: Duration) -> CallContext {
-    context(Arc::clone(&bound.caller), now, timeout)
+pub(super) fn call_context(caller: &Arc<Caller>, now: Now, timeout: Duration) -> CallContext {
+    context(Arc::clone(caller), now, timeout)
 }
 
 /// A ReadValueId without what few have: there are a great many of these.
@@ -80,8 +81,8 @@ impl Wanted {
     }
 }
 
-fn find(snapshot: &Snapshot, bound: &Bound, wanted: &Wanted, now: Now) -> Result<ReadSource, StatusCode> {
-    let call = call_context(bound, now, Duration::ZERO);
+fn find(snapshot: &Snapshot, caller: &Arc<Caller>, wanted: &Wanted, now: Now) -> Result<ReadSource, StatusCode> {
+    let call = call_context(caller, now, Duration::ZERO);
     let whole = QualifiedName::default();
     let (range, encoding) = match &wanted.part {
         Some(part) => (part.range.text(), &part.encoding),
@@ -106,16 +107,16 @@ fn demand(snapshot: &Snapshot, wanted: &Wanted) -> Option<(ManagerId, u32)> {
 /// Finds out what a client wants to monitor.
 pub(super) fn resolve(
     snapshot: &Snapshot,
-    bound: &Bound,
+    caller: &Arc<Caller>,
     item: &MonitoredItemCreateRequest,
     now: Now,
 ) -> Result<ResolvedItem<Source>, StatusCode> {
     let wanted = Wanted::new(&item.item_to_monitor);
     let attribute = wanted.attribute;
-    let read = find(snapshot, bound, &wanted, now)?;
+    let read = find(snapshot, caller, &wanted, now)?;
     let is_notifier = attribute == AttributeId::EVENT_NOTIFIER;
     if is_notifier {
-        let call = call_context(bound, now, Duration::ZERO);
+        let call = call_context(caller, now, Duration::ZERO);
         snapshot.check_notifier(&call, &wanted.node_id)?;
     }
     let is_number = snapshot.is_numeric(&wanted.node_id);
@@ -143,15 +144,35 @@ pub(super) fn resolve(
     })
 }
 
+/// What an item monitored before the server was started. A node that is not there, or that its user may not see any more, may come back.
+pub(super) fn resolve_again(
+    snapshot: &Snapshot,
+    caller: &Arc<Caller>,
+    item: &MonitoredItemCreateRequest,
+    now: Now,
+) -> Found<Source> {
+    match resolve(snapshot, caller, item, now) {
+        Ok(resolved) => Found::There(resolved),
+        Err(_) => Found::Missing(Source {
+            wanted: Wanted::new(&item.item_to_monitor),
+            read: ReadSource::missing(),
+            seen: None,
+            gone: true,
+            demand: None,
+            membership: None,
+        }),
+    }
+}
+
 /// After nodes came or went: items whose node is gone say so once, the others go on with what is there now.
 pub(super) fn follow_structure(
     subscriptions: &mut Subscriptions<Source>,
     snapshot: &Snapshot,
-    bound: &Bound,
+    caller: &Arc<Caller>,
     now: Now,
 ) {
     subscriptions.visit_sources(now, |_: ItemKey, source: &mut Source| {
-        match find(snapshot, bound, &source.wanted, now) {
+        match find(snapshot, caller, &source.wanted, now) {
             Ok(read) if !source.gone && read.is_same(&source.read) => {
                 source.demand = demand(snapshot, &source.wanted);
                 SourceChange::Keep
@@ -183,7 +204,7 @@ pub(super) fn follow_structure(
 /// Samples the sources of one session at one tick.
 pub(super) struct SpaceSampler<'a> {
     session: u32,
-    bound: &'a Bound,
+    caller: &'a Arc<Caller>,
     watches: &'a mut Watches,
     asking: &'a mut Asking,
     /// The present structure, when it is newer than the one that the sources were found in.
@@ -193,14 +214,14 @@ pub(super) struct SpaceSampler<'a> {
 impl<'a> SpaceSampler<'a> {
     pub(super) fn new(
         session: u32,
-        bound: &'a Bound,
+        caller: &'a Arc<Caller>,
         watches: &'a mut Watches,
         asking: &'a mut Asking,
         newer: Option<&'a Snapshot>,
     ) -> Self {
         Self {
             session,
-            bound,
+            caller,
             watches,
             asking,
             newer,
@@ -212,7 +233,7 @@ impl<'a> SpaceSampler<'a> {
     /// told what it is now.
     fn is_asked_as(&self, source: &mut Source, now: Now) -> bool {
         let Some(newer) = self.newer else { return true };
-        match find(newer, self.bound, &source.wanted, now) {
+        match find(newer, self.caller, &source.wanted, now) {
             Ok(read) if read.on_demand().is_some() => {
                 source.read = read;
                 true
@@ -229,7 +250,7 @@ impl Sampler<Source> for SpaceSampler<'_> {
         }
         if let Some((manager, tag)) = source.read.on_demand() {
             let wanted = (key, tag, source.read.clone());
-            self.asking.add(self.session, &self.bound.caller, manager, wanted);
+            self.asking.add(self.session, self.caller, manager, wanted);
             return Sampled::Pending;
         }
         let version = source.read.version();

@@ -12,7 +12,7 @@ use backplane_types::{Encoder, Now, StatusCode};
 use super::asking::Asking;
 use super::demand::{self, Wanted};
 use super::meaning::{self, Meanings};
-use super::owner::{AbandonedPlace, Owner};
+use super::owner::{AbandonedPlace, Who};
 use super::serve::{Scene, serve};
 use super::source::{Source, SpaceSampler, follow_structure};
 use super::watches::Watches;
@@ -34,8 +34,8 @@ const DEMAND_PAUSE: Duration = Duration::from_millis(100);
 /// The subscriptions of one session.
 pub(super) struct Entry {
     pub(super) subscriptions: Subscriptions<Source>,
-    /// Who asks managers for values: the session's user.
-    pub(super) bound: Bound,
+    /// Whose they are: who asks managers for values, and who may take them over.
+    pub(super) who: Who,
     /// When the session is over: the places of its subscriptions, by id.
     pub(super) places: HashMap<u32, AbandonedPlace>,
     /// Its place in the timers.
@@ -56,7 +56,7 @@ pub(super) struct Shard {
     pub(super) sessions: HashMap<u32, Entry>,
     /// Sessions with event items.
     listeners: BTreeSet<u32>,
-    event_types: Arc<dyn EventTypes>,
+    pub(super) event_types: Arc<dyn EventTypes>,
     timers: BTreeSet<(Duration, u32)>,
     /// Publish requests that wait, by ticket, with what they hold meanwhile.
     tickets: HashMap<u64, (ReplyTo, Option<Held>)>,
@@ -178,6 +178,16 @@ impl Shard {
             Command::Halt { done } => {
                 self.halt();
                 // The server waits for this; if it does not, nobody needs to know.
+                let _ = done.send(self.kept());
+            }
+            Command::Restore {
+                session,
+                kept,
+                away,
+                done,
+            } => {
+                self.restore(now, session, *kept, away);
+                // The server waits for this before it takes connections.
                 let _ = done.send(());
             }
             Command::Surrender {
@@ -246,7 +256,7 @@ impl Shard {
         let mut scene = Scene {
             subscriptions: &mut entry.subscriptions,
             snapshot: &snapshot,
-            bound: &bound,
+            caller: &bound.caller,
             context,
             made: Vec::new(),
             ticket: PublishTicket(ticket),
@@ -274,26 +284,47 @@ impl Shard {
             subscriptions: Subscriptions::new(Arc::clone(limits), Arc::clone(registry))
                 .owned_by(session)
                 .with_event_types(Arc::clone(types)),
-            bound: bound.clone(),
+            who: Who::of(bound),
             places: HashMap::new(),
             deadline: None,
             event_items: 0,
             closed: false,
             woken: false,
         });
-        if entry.bound.session.snapshot.generation != bound.session.snapshot.generation {
-            entry.bound = bound.clone();
+        if entry.who.generation != Some(bound.session.snapshot.generation) {
+            entry.who = Who::of(bound);
             // Another user may have lost rights, or gained some.
             let now = self.shared.clock.now();
             follow_structure(
                 &mut entry.subscriptions,
                 &self.shared.space.snapshot(),
-                &entry.bound,
+                &entry.who.caller,
                 now,
             );
             self.demand_changed = true;
         }
         entry
+    }
+
+    /// Takes in a subscription that outlived the server, with its place among those without a session.
+    pub(super) fn admit_restored(
+        &mut self,
+        session: u32,
+        subscriptions: Subscriptions<Source>,
+        who: Who,
+        (subscription, place): (u32, AbandonedPlace),
+    ) {
+        self.demand_changed = true;
+        let entry = Entry {
+            subscriptions,
+            who,
+            places: HashMap::from([(subscription, place)]),
+            deadline: None,
+            event_items: 0,
+            closed: true,
+            woken: false,
+        };
+        self.sessions.insert(session, entry);
     }
 
     /// A session is over and leaves its subscriptions: they live on until their lifetime ends or somebody takes them over. Those for
@@ -304,7 +335,7 @@ impl Shard {
         };
         entry.closed = true;
         entry.subscriptions.detach();
-        let owner = Owner::of(&entry.bound);
+        let owner = entry.who.owner.clone();
         let left: Vec<u32> = entry.subscriptions.iter().map(|it| it.subscription_id).collect();
         for subscription in left {
             if entry.places.contains_key(&subscription) {
@@ -356,11 +387,11 @@ impl Shard {
             let Some(entry) = self.sessions.get_mut(&session) else {
                 continue;
             };
-            let (subscriptions, bound) = (&mut entry.subscriptions, &entry.bound);
-            if let Some(lost) = lost.as_ref().filter(|lost| lost.is_for(bound, &snapshot, now)) {
+            let (subscriptions, caller) = (&mut entry.subscriptions, &entry.who.caller);
+            if let Some(lost) = lost.as_ref().filter(|lost| lost.is_for(caller, &snapshot, now)) {
                 subscriptions.events_lost(now, &lost.event, |source| lost.reaches(source));
             }
-            if happened.is_for(bound, &snapshot, now) {
+            if happened.is_for(caller, &snapshot, now) {
                 subscriptions.handle_event(now, &happened.event, |source| happened.reaches(source));
             }
             self.settle(now, session);
@@ -368,7 +399,7 @@ impl Shard {
     }
 
     /// Tells the lane how many event items a session has now.
-    fn count_event_items(&mut self, session: u32) {
+    pub(super) fn count_event_items(&mut self, session: u32) {
         let Some(entry) = self.sessions.get_mut(&session) else {
             return;
         };
@@ -400,7 +431,7 @@ impl Shard {
                 self.timers.pop_first();
                 continue;
             };
-            let mut sampler = SpaceSampler::new(session, &entry.bound, &mut self.watches, &mut asking, newer);
+            let mut sampler = SpaceSampler::new(session, &entry.who.caller, &mut self.watches, &mut asking, newer);
             entry.subscriptions.handle_timeout(now, &mut sampler);
             self.settle(now, session);
             // Sampling that is behind asks for its time again at once; others must get theirs in between.
@@ -517,7 +548,7 @@ impl Shard {
         let sessions: Vec<u32> = self.sessions.keys().copied().collect();
         for session in sessions {
             if let Some(entry) = self.sessions.get_mut(&session) {
-                follow_structure(&mut entry.subscriptions, &snapshot, &entry.bound, now);
+                follow_structure(&mut entry.subscriptions, &snapshot, &entry.who.caller, now);
                 follow_meanings(
                     &mut self.meanings,
                     session,

@@ -105,7 +105,7 @@ impl Shard {
         if entry.subscriptions.state(subscription_id).is_none() {
             return Err(unknown);
         }
-        Owner::of(&entry.bound).yields_to(claimant)?;
+        entry.who.owner.yields_to(claimant)?;
         let detached = entry.subscriptions.detach_subscription(now, subscription_id)?;
         entry.places.remove(&subscription_id);
         self.settle(now, session);

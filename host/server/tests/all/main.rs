@@ -5,6 +5,7 @@
 
 mod bodies;
 mod classify;
+mod durable;
 mod events;
 mod fairness;
 mod handshake;

@@ -168,6 +168,7 @@ impl Lines {
 pub(crate) struct Server {
     child: Child,
     folder: TempDir,
+    arguments: Vec<String>,
     /// `127.0.0.1:port`.
     pub(crate) address: String,
     pub(crate) out: Lines,
@@ -237,6 +238,7 @@ impl Server {
         let mut server = Self {
             child,
             folder,
+            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
             address: String::new(),
             out,
             log,
@@ -245,6 +247,22 @@ impl Server {
         let url = ready.split(' ').nth(1).unwrap();
         server.address = url.trim_start_matches("opc.tcp://").trim_end_matches('/').to_owned();
         server
+    }
+
+    /// Stops it as an operator does, and starts it again with what it left.
+    pub(crate) fn restarted(self) -> Self {
+        self.stopped(|_| {})
+    }
+
+    /// The same with something done to its folder in between.
+    pub(crate) fn stopped(mut self, meanwhile: impl FnOnce(&Path)) -> Self {
+        self.signal("TERM");
+        assert_eq!(self.wait().code(), Some(0));
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
+        meanwhile(folder.path());
+        let arguments = std::mem::take(&mut self.arguments);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        Self::start(folder, &arguments)
     }
 
     pub(crate) fn url(&self) -> String {

@@ -1,0 +1,101 @@
+//! Durable subscriptions on their way out of a shard when the server stops, and back into one when it starts.
+//!
+//! Owns what is kept with a subscription: whose it is. Files are not its matter.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backplane_session::{SavedSubscription, Subscriptions};
+use backplane_types::{Decoder, Encoder, Now, StatusCode};
+
+use super::owner::{Owner, Who};
+use super::source::resolve_again;
+use super::task::Shard;
+use crate::roles;
+
+/// A subscription without a server.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    owner: Owner,
+    subscription: SavedSubscription,
+}
+
+impl Kept {
+    pub(crate) fn encode(&self, e: &mut Encoder<'_>) {
+        self.owner.encode(e);
+        e.byte_string(Some(&self.subscription.to_bytes()));
+    }
+
+    /// # Errors
+    /// `BadDecodingError`.
+    pub(crate) fn decode(d: &mut Decoder<'_>) -> Result<Self, StatusCode> {
+        let owner = Owner::decode(d).map_err(|error| error.status())?;
+        let bytes = d.byte_string().map_err(|error| error.status())?.unwrap_or_default();
+        let subscription = SavedSubscription::from_bytes(bytes)?;
+        Ok(Self { owner, subscription })
+    }
+}
+
+impl Shard {
+    /// The durable subscriptions whose owner can prove after a restart to be the same.
+    pub(super) fn kept(&self) -> Vec<Kept> {
+        let mut kept = Vec::new();
+        for (session, entry) in &self.sessions {
+            for subscription in entry.subscriptions.save_durable() {
+                if entry.who.owner.can_return() {
+                    let owner = entry.who.owner.clone();
+                    kept.push(Kept { owner, subscription });
+                } else {
+                    tracing::warn!(
+                        session,
+                        subscription = subscription.subscription_id,
+                        "durable subscription not saved: nobody could prove to be its owner after a restart"
+                    );
+                }
+            }
+        }
+        kept
+    }
+
+    /// Puts a subscription back, for a session that there is not: it lives on until its lifetime ends or its owner takes it over.
+    pub(super) fn restore(&mut self, now: Now, session: u32, kept: Kept, away: Duration) {
+        let Kept { owner, subscription } = kept;
+        let id = subscription.subscription_id;
+        let left_out = |why: &str| tracing::warn!(subscription = id, "durable subscription not restored: {why}");
+        let users = self.shared.users.load();
+        let Some(caller) = roles::absent(owner.identity(), owner.mode(), &users) else {
+            return left_out("its user is unknown");
+        };
+        let Some(place) = self.shared.shards.abandoned.take(&owner) else {
+            return left_out(
+                "too many are without a session (limits.abandoned-subscriptions, limits.subscriptions-per-session)",
+            );
+        };
+        let caller = Arc::new(caller);
+        let snapshot = self.shared.space.snapshot();
+        let mut subscriptions = Subscriptions::new(Arc::clone(&self.limits), Arc::clone(&self.registry))
+            .owned_by(session)
+            .with_event_types(Arc::clone(&self.event_types));
+        subscriptions.detach();
+        let items = subscription.items.len();
+        let find = |item: &backplane_session::SavedItem| resolve_again(&snapshot, &caller, &item.request, now);
+        match subscriptions.restore(now, subscription, away, find) {
+            Err(StatusCode::BAD_TIMEOUT) => return left_out("its lifetime is over"),
+            Err(status) => return left_out(&status.to_string()),
+            Ok(lost) if lost.is_empty() => {}
+            Ok(lost) => {
+                tracing::warn!(subscription = id, items = ?lost, "monitored items not restored: their filter is not possible any more, or there are too many items");
+            }
+        }
+        tracing::info!(subscription = id, items, "durable subscription restored");
+        let who = Who {
+            caller,
+            owner,
+            generation: None,
+        };
+        self.admit_restored(session, subscriptions, who, (id, place));
+        self.watch_meanings(now, session);
+        self.count_event_items(session);
+        self.settle(now, session);
+    }
+}
