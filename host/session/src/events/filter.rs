@@ -41,7 +41,7 @@ impl Default for FilterLimits {
             max_bytes: 64 << 10,
             max_work: 200_000,
             max_session_bytes: 64 << 20,
-            max_session_work: 20_000_000,
+            max_session_work: 4_000_000,
         }
     }
 }
