@@ -76,6 +76,9 @@ fn run(options: &Options) -> Result<Tally, String> {
     if wanted("losses") {
         phases::losses(&options.server, &options.guests, &options.clients, &mut tally)?;
     }
+    if wanted("durable") {
+        phases::durable(&options.server, &options.guests, &options.clients, &mut tally)?;
+    }
     Ok(tally)
 }
 

@@ -1,5 +1,5 @@
 //! What is tried, in order: every service, a plugin replaced under subscribed clients, misbehaving plugins beside a good one,
-//! and connections that are lost with what was on its way.
+//! connections that are lost with what was on its way, and a server that stops and starts again.
 
 use std::path::{Path, PathBuf};
 
@@ -102,6 +102,30 @@ pub(crate) fn losses(binary: &Path, guests: &Path, clients: &[Client], tally: &m
         tally.record(
             HARNESS,
             &format!("stops after losses of {}", client.name()),
+            stopped.err().as_deref(),
+        );
+    }
+    Ok(())
+}
+
+/// Each client leaves a durable subscription behind and says "left"; the server is stopped and started again on what it has kept,
+/// and the client told where it is. The script fails when a value is missing or comes twice.
+pub(crate) fn durable(binary: &Path, guests: &Path, clients: &[Client], tally: &mut Tally) -> Result<(), String> {
+    for client in clients {
+        let mut server = Server::start(binary, &[(guest(guests, "simulator"), "simulator")])?;
+        let mut script = client.start("durable", server.url(), &server.scratch(client.name())?)?;
+        while let Some(event) = script.next_event(tally)? {
+            if event != "left" {
+                return Err(format!("{} durable: an unknown event {event}", client.name()));
+            }
+            server.restart()?;
+            script.tell(server.url())?;
+        }
+        script.finish(tally)?;
+        let stopped = server.stop();
+        tally.record(
+            HARNESS,
+            &format!("stops after durable of {}", client.name()),
             stopped.err().as_deref(),
         );
     }

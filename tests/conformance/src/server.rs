@@ -17,6 +17,7 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// A running server.
 pub(crate) struct Server {
     child: Child,
+    binary: PathBuf,
     url: String,
     folder: PathBuf,
     log: Arc<Mutex<String>>,
@@ -34,12 +35,20 @@ impl Server {
         }
         let mut server = Self {
             child: spawn(binary, &folder)?,
+            binary: binary.to_owned(),
             url: String::new(),
             folder,
             log: Arc::default(),
         };
         server.wait_ready()?;
         Ok(server)
+    }
+
+    /// SIGTERM, then the same program once more, with the same state and plugins, on another port.
+    pub(crate) fn restart(&mut self) -> Result<(), String> {
+        self.terminate()?;
+        self.child = spawn(&self.binary, &self.folder)?;
+        self.wait_ready()
     }
 
     /// Follows both streams of the child, and takes its address from the first line.
