@@ -34,6 +34,9 @@ pub(crate) enum Command {
     Sub(Load),
     /// Items on counters: did each get its samples? 99.9 %, and 99 % of counters that the plugin is asked for
     Counters(Load),
+    /// As counters, on variables that count their reads, the way open62541's clients are measured: UInt64, sampled every 10 ms, published
+    /// every second, a queue of one, no timestamps
+    O6counters(Load),
     /// One subscription with 1,000 items of which 20 change, and one with only the 20: what do the others cost?
     Changes(Load),
     /// 10 sessions with 10,000 items each that are sampled every second: memory of an item, and whether a change is missed
@@ -59,6 +62,7 @@ pub(crate) enum Scenario {
     Ondemand,
     Sub,
     Counters,
+    O6counters,
     Changes,
     Items,
     Latency,
@@ -77,6 +81,7 @@ impl Scenario {
             Self::Ondemand => "ondemand",
             Self::Sub => "sub",
             Self::Counters => "counters",
+            Self::O6counters => "o6counters",
             Self::Changes => "changes",
             Self::Items => "items",
             Self::Latency => "latency",
@@ -91,7 +96,7 @@ impl Scenario {
             Self::O6read | Self::Ondemand => (10, 100, 1),
             Self::Read | Self::Write => (20, 1, 100),
             Self::Browse | Self::Sub => (20, 1, 1),
-            Self::Counters | Self::Changes | Self::Latency => (1, 1, 1),
+            Self::Counters | Self::O6counters | Self::Changes | Self::Latency => (1, 1, 1),
             Self::Items => (10, 1, 1),
             Self::Idle => (2_000, 1, 1),
             Self::Flood => (10, 1_000, 1),
@@ -110,6 +115,7 @@ impl Command {
             Self::Ondemand(load) => (Scenario::Ondemand, load),
             Self::Sub(load) => (Scenario::Sub, load),
             Self::Counters(load) => (Scenario::Counters, load),
+            Self::O6counters(load) => (Scenario::O6counters, load),
             Self::Changes(load) => (Scenario::Changes, load),
             Self::Items(load) => (Scenario::Items, load),
             Self::Latency(load) => (Scenario::Latency, load),
@@ -309,6 +315,11 @@ impl Load {
             self.inflight.unwrap_or(in_flight),
             self.nodes.unwrap_or(nodes),
         )
+    }
+
+    /// Whether the counters of a scenario are variables that the plugin is asked for.
+    pub(crate) fn asks(&self, scenario: Scenario) -> bool {
+        self.on_demand || scenario == Scenario::O6counters
     }
 
     /// Where server and client run on a machine with `cores`.

@@ -52,8 +52,8 @@ pub(crate) fn all(scenario: Scenario, load: &Load) -> Result<Vec<Subject>, LoadE
 /// A build of the product, with as many variables as the scenario needs.
 pub(crate) fn product(scenario: Scenario, load: &Load, name: &str, binary: &Path) -> Result<Subject, LoadError> {
     let plugin = machine::find(load.plugin.as_deref(), PLUGIN, BUILD_PLUGIN)?;
-    let (counters, kept) = match (scenario, load.on_demand) {
-        (Scenario::Counters, true) => (load.items.unwrap_or(1_000), 0),
+    let (counters, kept) = match (scenario, load.asks(scenario)) {
+        (Scenario::Counters | Scenario::O6counters, true) => (load.items.unwrap_or(1_000), 0),
         (Scenario::Counters, false) => (0, load.items.unwrap_or(1_000)),
         _ => (0, 0),
     };

@@ -61,7 +61,7 @@ pub(crate) fn run(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
     let load = run.load;
     let items = load.items.unwrap_or(1_000);
     let sampling = load.sampling.unwrap_or(10.0);
-    let (prefix, enough) = if load.on_demand {
+    let (prefix, enough) = if load.asks(run.scenario) {
         ("c", ENOUGH_ON_DEMAND)
     } else {
         ("k", ENOUGH)

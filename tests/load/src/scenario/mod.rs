@@ -23,7 +23,7 @@ pub(crate) fn run(run: &Run<'_>) -> Result<Vec<Row>, LoadError> {
         Scenario::Changes => sub::changes(run),
         Scenario::Items => sub::items(run),
         Scenario::Latency => sub::latency(run),
-        Scenario::Counters => counters::run(run),
+        Scenario::Counters | Scenario::O6counters => counters::run(run),
         Scenario::Idle => idle::run(run),
         Scenario::Flood => flood::run(run),
     }

@@ -26,8 +26,10 @@ const NAMESPACE: &str = "urn:backplane:load";
 const APPLICATION: &str = "urn:backplane:peer:async-opcua";
 /// Sessions, above what a load test opens.
 const SESSIONS: usize = 2_000;
-/// Most elements of an array, such as the operations of a request; the default is 1,000.
+/// Most elements of an array, such as the operations of a request, and most items of a subscription; the default of both is 1,000.
 const ARRAY: usize = 100_000;
+/// Most notifications in a message: with more, the first one of many items is longer than the library's messages may be.
+const NOTIFICATIONS: u64 = 1_000;
 /// Publish requests of a session that may wait; the default is 20.
 const PUBLISH_REQUESTS: usize = 1_000;
 /// Fastest publishing and sampling interval in milliseconds, and how often subscriptions are looked at.
@@ -90,6 +92,8 @@ fn server(arguments: &Arguments, port: u16, keys: &Path) -> Result<(Server, Serv
             ("/", SecurityPolicy::None, MessageSecurityMode::None, anonymous),
         );
     let limits = &mut builder.limits_mut().subscriptions;
+    limits.max_monitored_items_per_sub = ARRAY;
+    limits.max_notifications_per_publish = NOTIFICATIONS;
     limits.min_publishing_interval_ms = f64::from(FASTEST);
     limits.min_sampling_interval_ms = f64::from(FASTEST);
     limits.max_pending_publish_requests = PUBLISH_REQUESTS;
