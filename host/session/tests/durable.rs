@@ -164,6 +164,23 @@ fn the_client_is_told_the_same_with_and_without_restarts() {
 }
 
 #[test]
+fn what_could_be_read_before_the_stop_is_not_missing() {
+    let mut it = bench();
+    it.set(1, 1.0);
+    let id = it.create(&PARAMETERS);
+    it.subscriptions.set_durable(id, 2).unwrap();
+    it.item(id, 1, |parameters| parameters.sampling_interval = 3_600_000.0);
+    it.run(200);
+    it.set(1, 2.0);
+    it.subscriptions.sample_durable(it.now, &mut it.world);
+    it.set(1, 3.0);
+    let mut it = restart(it, Duration::ZERO);
+    it.publish();
+    it.run(100);
+    assert_eq!(it.all_numbers(), [1.0, 2.0, 3.0]);
+}
+
+#[test]
 fn only_before_there_are_items_and_within_limits() {
     let mut it = bench();
     let id = it.create(&PARAMETERS);

@@ -8,8 +8,9 @@ use std::time::Duration;
 use backplane_session::{SavedSubscription, Subscriptions};
 use backplane_types::{Decoder, Encoder, Now, StatusCode};
 
+use super::asking::Asking;
 use super::owner::{Owner, Who};
-use super::source::resolve_again;
+use super::source::{SpaceSampler, resolve_again};
 use super::task::Shard;
 use crate::roles;
 
@@ -38,9 +39,13 @@ impl Kept {
 
 impl Shard {
     /// The durable subscriptions whose owner can prove after a restart to be the same.
-    pub(super) fn kept(&self) -> Vec<Kept> {
+    pub(super) fn kept(&mut self, now: Now) -> Vec<Kept> {
         let mut kept = Vec::new();
-        for (session, entry) in &self.sessions {
+        // Nobody waits for what managers would answer.
+        let mut asking = Asking::default();
+        for (session, entry) in &mut self.sessions {
+            let mut sampler = SpaceSampler::new(*session, &entry.who.caller, &mut self.watches, &mut asking, None);
+            entry.subscriptions.sample_durable(now, &mut sampler);
             for subscription in entry.subscriptions.save_durable() {
                 if entry.who.owner.can_return() {
                     let owner = entry.who.owner.clone();

@@ -69,7 +69,7 @@ pub(super) struct Shard {
     structure: Arc<Snapshot>,
     pub(super) meanings: Meanings,
     next_structure_check: Duration,
-    watches: Watches,
+    pub(super) watches: Watches,
     /// What is monitored may have changed since it was summed up; that is not done again before.
     demand_changed: bool,
     next_demand: Duration,
@@ -178,7 +178,7 @@ impl Shard {
             Command::Halt { done } => {
                 self.halt();
                 // The server waits for this; if it does not, nobody needs to know.
-                let _ = done.send(self.kept());
+                let _ = done.send(self.kept(now));
             }
             Command::Restore {
                 session,

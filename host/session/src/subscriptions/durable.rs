@@ -12,7 +12,7 @@ use backplane_types::{
 
 use super::Subscriptions;
 use super::filter::{AggregateTerms, EventContext, ItemFilter, ItemTraits};
-use super::item::{Item, ResolvedItem, Revised};
+use super::item::{Item, ResolvedItem, Revised, Sampler};
 use super::limits::{DurableRoom, Limits};
 use super::message::Timestamps;
 use super::saved::{SavedItem, SavedSubscription};
@@ -151,6 +151,18 @@ impl<S> Subscriptions<S> {
         machine.max_lifetime = count(hours, interval).max(machine.max_keep_alive.saturating_mul(3));
         machine.reset_lifetime();
         Ok(hours)
+    }
+
+    /// Samples the items of durable subscriptions once more, whatever their schedule: what clients could read before the server stopped is not to be missing.
+    pub fn sample_durable(&mut self, now: Now, sampler: &mut impl Sampler<S>) {
+        for subscription in self.list.iter_mut().filter(|it| it.durable.is_some()) {
+            let ids: Vec<u32> = subscription.items.iter().map(|item| item.id).collect();
+            for id in ids {
+                if let Some(slot) = subscription.items.slot_of(id) {
+                    subscription.items.sample(slot, now, sampler);
+                }
+            }
+        }
     }
 
     /// The durable subscriptions, to be saved. Values that are being fetched are not waited for.
