@@ -85,7 +85,8 @@ impl PluginFile {
     }
 
     /// The settings as one JSON value, made once and then looked up in.
-    pub(crate) fn settings_json(&self) -> serde_json::Value {
+    #[must_use]
+    pub fn settings_json(&self) -> serde_json::Value {
         to_json(&toml::Value::Table(self.settings.clone()))
     }
 }

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use plugin::{Kind, Language, NewArgs, PluginCommand, TestArgs};
+pub use plugin::{
+    CheckArgs, KeyArgs, Kind, Language, NewArgs, PackArgs, PluginCommand, SignArgs, TestArgs, VerifyArgs,
+};
 
 /// An OPC UA server whose node managers are WebAssembly components.
 #[derive(Debug, Parser)]

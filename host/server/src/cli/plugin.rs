@@ -18,6 +18,16 @@ pub enum PluginCommand {
         #[arg(long)]
         json: bool,
     },
+    /// What a component is, what it needs, and whether this host would load it, in words.
+    Check(CheckArgs),
+    /// Put a manifest into a component, so that the one file says what it is and what it asks for.
+    Pack(PackArgs),
+    /// Make a publisher's key: the secret half signs, the public half goes to operators.
+    Key(KeyArgs),
+    /// Sign a packed component.
+    Sign(SignArgs),
+    /// Whether somebody who is trusted vouches for a component.
+    Verify(VerifyArgs),
     /// Do to a plugin what a bad night does, in a server of its own: exit code 0 when clients would not notice.
     Test(TestArgs),
     /// The plugins in a folder, and whether they would load.
@@ -83,6 +93,88 @@ pub struct TestArgs {
     /// Show what the server and the plugin log.
     #[arg(short, long)]
     pub verbose: bool,
+    /// As one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `backplane plugin check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The component.
+    #[arg(value_name = "FILE")]
+    pub component: PathBuf,
+    /// The settings file that an operator would put beside it.
+    #[arg(long, value_name = "FILE")]
+    pub settings: Option<PathBuf>,
+    /// As one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `backplane plugin pack`.
+#[derive(Debug, Args)]
+pub struct PackArgs {
+    /// The component.
+    #[arg(value_name = "FILE")]
+    pub component: PathBuf,
+    /// The manifest; `plugin.toml` beside the component when left out.
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+    /// Where the result goes; in the component's place when left out.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// As one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `backplane plugin key`.
+#[derive(Debug, Args)]
+pub struct KeyArgs {
+    /// Where the secret half goes; it must not exist. The public half is put beside it as `.pub`.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What operators read of the publisher.
+    #[arg(long)]
+    pub name: String,
+    /// As one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `backplane plugin sign`.
+#[derive(Debug, Args)]
+pub struct SignArgs {
+    /// The packed component.
+    #[arg(value_name = "FILE")]
+    pub component: PathBuf,
+    /// The secret half of the publisher's key.
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// Where the result goes; in the component's place when left out.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// As one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `backplane plugin verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The component.
+    #[arg(value_name = "FILE")]
+    pub component: PathBuf,
+    /// A public key file, or a folder of them (`*.pub`); may be given more than once.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub trust: Vec<PathBuf>,
+    /// A revocation list.
+    #[arg(long, value_name = "FILE")]
+    pub revoked: Option<PathBuf>,
+    /// A component has to be signed by somebody who is trusted.
+    #[arg(long)]
+    pub require_signed: bool,
     /// As one JSON document.
     #[arg(long)]
     pub json: bool,

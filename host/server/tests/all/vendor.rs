@@ -101,6 +101,152 @@ async fn a_new_node_manager_builds_and_serves() {
     assert_eq!(peer.read(set_point).await.value, Variant::Double(80.0));
 }
 
+/// Runs a command that has to end well; what it says with `--json`.
+fn done(arguments: &[&str]) -> serde_json::Value {
+    let output = run(&[arguments, &["--json"]].concat(), "");
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What a command that is refused says on standard error.
+fn refused(arguments: &[&str]) -> String {
+    let output = run(arguments, "");
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+const MANIFEST: &str = r#"
+id = "com.example.plant"
+version = "1.2.0"
+kind = "node-manager"
+namespaces = ["urn:backplane:test:asks-who"]
+settings-schema = "settings.json"
+[asks.network]
+connect = ["plc.example:502"]
+"#;
+const SCHEMA: &str = r#"{ "type": "object", "properties": { "rate": { "type": "number", "minimum": 1 } }, "additionalProperties": false }"#;
+
+#[test]
+fn a_component_is_packed_signed_and_vouched_for() {
+    let Some(component) = guest("asks-who") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let file = path("plant.wasm");
+    fs::write(&file, component).unwrap();
+    fs::write(path("plugin.toml"), MANIFEST).unwrap();
+    fs::write(path("settings.json"), SCHEMA).unwrap();
+
+    let key = path("acme.key");
+    assert!(
+        refused(&["plugin", "sign", &file, "--key", &key]).contains("acme.key"),
+        "there is no key yet"
+    );
+    done(&["plugin", "key", &key, "--name", "Acme"]);
+    assert!(
+        refused(&["plugin", "key", &key, "--name", "Acme"]).contains("acme.key"),
+        "not over a key that is there"
+    );
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&key).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(refused(&["plugin", "sign", &file, "--key", &key]).contains("plugin pack"));
+
+    assert_eq!(done(&["plugin", "pack", &file])["id"], "com.example.plant");
+    let unsigned = done(&["plugin", "verify", &file]);
+    assert_eq!(
+        (&unsigned["verdict"], &unsigned["version"]),
+        (&"unsigned".into(), &"1.2.0".into())
+    );
+    assert!(refused(&["plugin", "verify", &file, "--require-signed"]).contains("require-signed"));
+
+    done(&["plugin", "sign", &file, "--key", &key]);
+    let public = path("acme.pub");
+    let trusted = done(&["plugin", "verify", &file, "--trust", &public, "--require-signed"]);
+    assert_eq!(
+        (&trusted["trusted"], &trusted["verdict"]),
+        (&true.into(), &"signed by Acme".into())
+    );
+    assert!(refused(&["plugin", "verify", &file, "--require-signed"]).contains("trust folder"));
+    let digest = trusted["digest"].as_str().unwrap().trim_start_matches("sha256:");
+    let entry = format!("[[revoked]]\ndigest = \"sha256:{digest}\"\nreason = \"a hole in it\"\n");
+    fs::write(path("revoked"), entry).unwrap();
+    let said = refused(&[
+        "plugin",
+        "verify",
+        &file,
+        "--trust",
+        &public,
+        "--revoked",
+        &path("revoked"),
+    ]);
+    assert!(said.contains("revoked") && said.contains("a hole in it"), "{said}");
+
+    let mut bytes = fs::read(&file).unwrap();
+    let place = bytes.len() / 2;
+    bytes[place] ^= 1;
+    fs::write(path("changed.wasm"), bytes).unwrap();
+    let said = refused(&["plugin", "verify", &path("changed.wasm"), "--trust", &public]);
+    assert!(said.contains("signature") || said.contains("section"), "{said}");
+    // It runs as it did.
+    let tested = done(&["plugin", "test", &file]);
+    assert!(
+        tested["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|check| check["passed"] == true),
+        "{tested:#}"
+    );
+}
+
+#[test]
+fn check_says_in_words_what_a_component_is_and_what_is_wrong() {
+    let Some(component) = guest("asks-who") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let file = path("plant.wasm");
+    fs::write(&file, component).unwrap();
+    fs::write(path("plugin.toml"), MANIFEST).unwrap();
+    fs::write(path("settings.json"), SCHEMA).unwrap();
+    let bare = done(&["plugin", "check", &file]);
+    assert!(bare["report"].to_string().contains("asks for nothing"), "{bare:#}");
+    assert_eq!(bare["minimum_host"], "0.1.0");
+    done(&["plugin", "pack", &file]);
+    let said = done(&["plugin", "check", &file]);
+    let report = said["report"].to_string();
+    assert!(
+        report.contains("plc.example:502") && report.contains("com.example.plant 1.2.0"),
+        "{said:#}"
+    );
+    fs::write(path("good.toml"), "[settings]\nrate = 5").unwrap();
+    done(&["plugin", "check", &file, "--settings", &path("good.toml")]);
+    fs::write(path("bad.toml"), "[settings]\nrate = 0\nrat = 1").unwrap();
+    let output = run(&["plugin", "check", &file, "--settings", &path("bad.toml")], "");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.contains("bad.toml") && said.contains("rate") && said.contains("rat"),
+        "{said}"
+    );
+    fs::write(path("plugin.toml"), MANIFEST.replace("node-manager", "classifier")).unwrap();
+    done(&["plugin", "pack", &file]);
+    let output = run(&["plugin", "check", &file], "");
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("kind = \"classifier\"")
+    );
+    fs::write(path("plugin.toml"), "id = \"Plant\"\ncolour = 1").unwrap();
+    let said = refused(&["plugin", "pack", &file]);
+    assert!(
+        said.contains("colour") && said.contains("version") && said.contains("Plant"),
+        "everything at once: {said}"
+    );
+}
+
 /// What `plugin test --reload-torture` says of a component of this repository.
 fn tortured(name: &str, more: &[&str]) -> Option<serde_json::Value> {
     let folder = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use backplane_plugin::inspect;
 use serde_json::Value;
 
-use super::look;
+use super::{look, package};
 use crate::commands::{Failure, Outcome};
 
 /// What components are compiled for.
@@ -41,6 +41,10 @@ pub(super) fn run(project: &Path, as_json: bool) -> Outcome {
     let folder = project.join(FOLDER);
     let component = folder.join(format!("{name}.wasm"));
     install(&compiled, &folder, &component)?;
+    let described = project.join("plugin.toml");
+    if described.exists() {
+        package::put_in(&component, &described)?;
+    }
     let found = inspect(&component).map_err(Failure::other)?;
     if as_json {
         println!("{}", look::to_json(&component, &found));

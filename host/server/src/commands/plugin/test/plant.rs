@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use backplane_client::{Client, ClientError, Identity, Options, SessionOptions};
+use backplane_manifest::{Package, pack};
 use backplane_plugin::{LoadError, PluginHost, PluginKind, PluginStatus};
 use backplane_types::{
     AttributeId, BrowseDescription, BrowseDirection, BrowseNextRequest, BrowseRequest, BrowseResult, DataValue,
@@ -85,7 +86,7 @@ impl Plant {
             load_time: Duration::ZERO,
             nodes: 0,
             variables: Vec::new(),
-            component: component.to_vec(),
+            component: unsigned(component)?,
             folder,
         };
         if let Some(settings) = settings {
@@ -269,6 +270,18 @@ impl Plant {
         self.client.close().await;
         self.server.stop().await;
     }
+}
+
+/// Without its signature, which would not be one of the same code in other bytes.
+fn unsigned(component: &[u8]) -> Result<Vec<u8>, Trouble> {
+    let read = || {
+        let package = Package::read(component)?;
+        match package.manifest()? {
+            Some(manifest) if package.signature.is_some() => pack(component, &manifest),
+            _ => Ok(component.to_vec()),
+        }
+    };
+    read().map_err(|error| Trouble::Other(error.to_string()))
 }
 
 /// Takes the references out of results, and answers the continuation points.
