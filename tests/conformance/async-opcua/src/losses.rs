@@ -269,12 +269,15 @@ async fn over_restart(setup: &Setup, security: Security) -> Case {
     let (before, since) = watched.values.split_at(start);
     consecutive(before, "values until the server stopped")?;
     let reached = before.last().copied();
-    // The newest value may have been read before the item was sampled.
     check(
-        reached >= Some(last - 1),
+        reached >= Some(last),
         format!("the last value of the first server is {reached:?}, and {last} was read"),
     )?;
-    consecutive(since, "values since the server started again")?;
+    // Sampling may miss a value while the server starts; none comes twice.
+    check(
+        since.windows(2).all(|pair| pair[1] > pair[0]),
+        format!("values since the start: {since:?}"),
+    )?;
     Subscription::existing(&connection, watched.subscription)
         .delete()
         .await?;
