@@ -137,6 +137,7 @@ impl ValueCell {
     }
 
     /// Counts the writes. Two equal answers mean that nothing was written in between.
+    #[inline]
     #[must_use]
     pub fn version(&self) -> u64 {
         self.sequence.load(Ordering::Acquire) >> 1
@@ -257,6 +258,7 @@ impl ValueCell {
 
     /// Lets a watcher hear of the next write. False when the cell has been written since `version`: then the watcher has to look again, and may hear of
     /// that write or of the next one all the same.
+    #[inline]
     #[must_use]
     pub fn arm(&self, number: u8, version: u64) -> bool {
         self.watchers.arm(number);

@@ -54,6 +54,7 @@ impl ReadSource {
     }
 
     /// Changes whenever the value may have changed; none where only reading tells.
+    #[inline]
     #[must_use]
     pub fn version(&self) -> Option<u64> {
         match &self.origin {
@@ -64,6 +65,7 @@ impl ReadSource {
     }
 
     /// The manager to ask, and the tag, if the value is on demand.
+    #[inline]
     #[must_use]
     pub fn on_demand(&self) -> Option<(ManagerId, u32)> {
         match self.origin {
@@ -73,6 +75,7 @@ impl ReadSource {
     }
 
     /// The cell, if the host keeps the value.
+    #[inline]
     #[must_use]
     pub fn cell(&self) -> Option<&Arc<ValueCell>> {
         match &self.origin {

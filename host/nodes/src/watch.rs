@@ -91,6 +91,7 @@ impl Watchers {
         }
     }
 
+    #[inline]
     pub(crate) fn arm(&self, number: u8) {
         if self.armed.load(Ordering::SeqCst) & bit(number) == 0 {
             self.armed.fetch_or(bit(number), Ordering::SeqCst);

@@ -17,31 +17,40 @@ use backplane_types::{
 use super::asking::{Asking, context};
 use super::watches::{Membership, Watches};
 
-/// What one item samples.
+/// What one item samples. Small: each tick goes through all of them.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// What the client asked for, to find it again.
-    wanted: Wanted,
+    /// What no sample looks at.
+    rare: Box<Rare>,
     read: ReadSource,
-    /// Version of the value seen last.
-    seen: Option<u64>,
-    /// The node was gone at the last look.
-    gone: bool,
-    /// The manager and the tag of the variable, if the manager wants to know that it is monitored.
-    demand: Option<(ManagerId, u32)>,
+    /// Version of the value seen last; [`UNSEEN`] where only reading tells.
+    seen: u64,
     /// Its place among the items that rest on its cell, once it did.
     membership: Option<Membership>,
 }
 
+#[derive(Debug, Clone)]
+struct Rare {
+    /// What the client asked for, to find it again.
+    wanted: Wanted,
+    /// The node was gone at the last look.
+    gone: bool,
+    /// The manager and the tag of the variable, if the manager wants to know that it is monitored.
+    demand: Option<(ManagerId, u32)>,
+}
+
+/// No version: they count writes, which are fewer.
+const UNSEEN: u64 = u64::MAX;
+
 impl Source {
     /// The node that is monitored.
     pub(super) fn node_id(&self) -> &NodeId {
-        &self.wanted.node_id
+        &self.rare.wanted.node_id
     }
 
     /// The variable, if its value is sampled.
     pub(super) fn variable(&self) -> Option<&NodeId> {
-        (self.wanted.attribute == AttributeId::VALUE).then_some(&self.wanted.node_id)
+        (self.rare.wanted.attribute == AttributeId::VALUE).then_some(&self.rare.wanted.node_id)
     }
 }
 
@@ -94,7 +103,7 @@ fn find(snapshot: &Snapshot, caller: &Arc<Caller>, wanted: &Wanted, now: Now) ->
 impl Source {
     /// The manager and the tag of the variable, if the manager wants to know that it is monitored.
     pub(super) fn demand(&self) -> Option<(ManagerId, u32)> {
-        self.demand
+        self.rare.demand
     }
 }
 
@@ -128,15 +137,17 @@ pub(super) fn resolve(
         minimum_sampling_interval: snapshot.minimum_sampling(&wanted.node_id, attribute),
         eu_range: snapshot.eu_range(&wanted.node_id).map(|range| (range.low, range.high)),
     };
-    let seen = read.version();
+    let seen = read.version().unwrap_or(UNSEEN);
     let initial = if is_notifier { None } else { read.read(now) };
     Ok(ResolvedItem {
         source: Source {
-            demand: demand(snapshot, &wanted),
-            wanted,
+            rare: Box::new(Rare {
+                demand: demand(snapshot, &wanted),
+                wanted,
+                gone: false,
+            }),
             read,
             seen,
-            gone: false,
             membership: None,
         },
         initial,
@@ -172,29 +183,31 @@ pub(super) fn follow_structure(
     now: Now,
 ) {
     subscriptions.visit_sources(now, |_: ItemKey, source: &mut Source| {
-        match find(snapshot, caller, &source.wanted, now) {
-            Ok(read) if !source.gone && read.is_same(&source.read) => {
-                source.demand = demand(snapshot, &source.wanted);
+        match find(snapshot, caller, &source.rare.wanted, now) {
+            Ok(read) if !source.rare.gone && read.is_same(&source.read) => {
+                source.rare.demand = demand(snapshot, &source.rare.wanted);
                 SourceChange::Keep
             }
             Ok(read) => {
-                let seen = read.version();
+                let seen = read.version().unwrap_or(UNSEEN);
                 let value = read.read(now);
                 SourceChange::Rebound {
                     source: Source {
-                        wanted: source.wanted.clone(),
+                        rare: Box::new(Rare {
+                            wanted: source.rare.wanted.clone(),
+                            gone: false,
+                            demand: demand(snapshot, &source.rare.wanted),
+                        }),
                         read,
                         seen,
-                        gone: false,
-                        demand: demand(snapshot, &source.wanted),
                         membership: None,
                     },
                     value,
                 }
             }
-            Err(_) if source.gone => SourceChange::Keep,
+            Err(_) if source.rare.gone => SourceChange::Keep,
             Err(_) => {
-                source.gone = true;
+                source.rare.gone = true;
                 SourceChange::Gone
             }
         }
@@ -233,7 +246,7 @@ impl<'a> SpaceSampler<'a> {
     /// told what it is now.
     fn is_asked_as(&self, source: &mut Source, now: Now) -> bool {
         let Some(newer) = self.newer else { return true };
-        match find(newer, self.caller, &source.wanted, now) {
+        match find(newer, self.caller, &source.rare.wanted, now) {
             Ok(read) if read.on_demand().is_some() => {
                 source.read = read;
                 true
@@ -244,6 +257,7 @@ impl<'a> SpaceSampler<'a> {
 }
 
 impl Sampler<Source> for SpaceSampler<'_> {
+    #[inline]
     fn sample(&mut self, key: SampleKey, source: &mut Source, now: Now) -> Sampled {
         if source.read.on_demand().is_some() && !self.is_asked_as(source, now) {
             return Sampled::Pending;
@@ -253,8 +267,8 @@ impl Sampler<Source> for SpaceSampler<'_> {
             self.asking.add(self.session, self.caller, manager, wanted);
             return Sampled::Pending;
         }
-        let version = source.read.version();
-        if version.is_some() && version == source.seen && !key.first {
+        let version = source.read.version().unwrap_or(UNSEEN);
+        if version == source.seen && version != UNSEEN && !key.first {
             return Sampled::Unchanged;
         }
         // The version first: a write in between is seen at the next tick.
@@ -265,13 +279,14 @@ impl Sampler<Source> for SpaceSampler<'_> {
         source.read.read(now).map_or(Sampled::Unchanged, Sampled::Value)
     }
 
+    #[inline]
     fn rest(&mut self, key: SampleKey, source: &mut Source) -> bool {
-        match (source.read.cell(), source.seen) {
-            (Some(cell), Some(version)) => self
+        match source.read.cell() {
+            Some(cell) => self
                 .watches
-                .rest(self.session, key, cell, version, &mut source.membership),
+                .rest(self.session, key, cell, source.seen, &mut source.membership),
             // A new structure brings a new source.
-            _ => source.read.is_constant(),
+            None => source.read.is_constant(),
         }
     }
 }

@@ -119,6 +119,7 @@ impl Watches {
     }
 
     /// Lets an item rest on `cell`, of which it has seen `version`, unless that is the latest no more. `membership` is what the item has from earlier.
+    #[inline]
     pub(super) fn rest(
         &mut self,
         session: u32,

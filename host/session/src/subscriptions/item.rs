@@ -8,7 +8,7 @@ use crate::events::EventQueue;
 
 use super::filter::{AggregateFeed, EventFeed, ItemFilter, ItemTraits};
 use super::limits::Limits;
-use super::message::Timestamps;
+use super::message::{NotificationWriter, Timestamps};
 use super::queue::{Incoming, ItemQueue, Kept, Pushed};
 
 /// Names a monitored item in a session.
@@ -222,6 +222,7 @@ impl<S> Item<S> {
         }
     }
 
+    #[inline]
     pub(crate) fn sample_key(&self, subscription_id: u32, slot: u32) -> SampleKey {
         SampleKey {
             item: ItemKey {
@@ -235,11 +236,13 @@ impl<S> Item<S> {
         }
     }
 
+    #[inline]
     pub(crate) fn is_sampled(&self) -> bool {
         self.mode != MonitoringMode::DISABLED && !self.gone && self.events().is_none()
     }
 
     /// What an event item has in place of a queue of values.
+    #[inline]
     pub(crate) fn events(&self) -> Option<&EventFeed> {
         match &self.filter {
             ItemFilter::Event(feed) => Some(feed),
@@ -264,6 +267,7 @@ impl<S> Item<S> {
     }
 
     /// Whether it has seen no value yet, or none since it was disabled.
+    #[inline]
     pub(crate) fn wants_value(&self) -> bool {
         match &self.filter {
             ItemFilter::Aggregate(feed) => !feed.has_value(),
@@ -271,7 +275,25 @@ impl<S> Item<S> {
         }
     }
 
+    /// Appends the oldest of what is to be reported.
+    #[inline]
+    pub(crate) fn write_next(&mut self, writer: &mut NotificationWriter<'_>) {
+        let (handle, timestamps) = (self.revised.client_handle, self.revised.timestamps);
+        if let ItemFilter::Event(feed) = &mut self.filter {
+            if let Some(event) = feed.queue.pop() {
+                writer.push_event(handle, &feed.filter, &event);
+            }
+            return;
+        }
+        let news = std::mem::take(&mut self.news);
+        self.queue.send_next(|entry| {
+            entry.info_bits |= news;
+            writer.push(handle, entry, timestamps);
+        });
+    }
+
     /// Values or events to report.
+    #[inline]
     pub(crate) fn queued(&self) -> usize {
         self.events().map_or_else(|| self.queue.len(), |feed| feed.queue.len())
     }
@@ -298,6 +320,7 @@ impl<S> Item<S> {
     }
 
     /// Whether what it has queued can be sent.
+    #[inline]
     pub(crate) fn reports(&self) -> bool {
         self.mode == MonitoringMode::REPORTING || self.triggered
     }
@@ -311,8 +334,9 @@ impl<S> Item<S> {
         }
     }
 
+    /// As [`Item::accept`].
     #[inline]
-    fn accept_plain(&mut self, mut value: PlainValue, now: Now) -> Option<Pushed> {
+    pub(crate) fn accept_plain(&mut self, mut value: PlainValue, now: Now) -> Option<Pushed> {
         let ItemFilter::Data(filter) = &self.filter else {
             return None;
         };
@@ -342,5 +366,16 @@ impl<S> Item<S> {
         }
         self.revised.timestamps.stamp(&mut value, now.utc);
         Some(self.queue.push(Incoming::Other(value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Item;
+
+    /// There are a great many items, and each tick goes through those that are awake.
+    #[test]
+    fn an_item_is_small() {
+        assert!(size_of::<Option<Item<()>>>() <= 152, "{}", size_of::<Option<Item<()>>>());
     }
 }

@@ -55,16 +55,19 @@ impl<'a> NotificationWriter<'a> {
     }
 
     /// Notifications so far.
+    #[inline]
     pub(crate) fn count(&self) -> u32 {
         self.count.saturating_add(self.event_count)
     }
 
     /// Whether the message has reached its size.
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.e.position() + self.events.len() >= self.max_size
     }
 
     /// Appends one notification. A value that alone is longer than a message may be is replaced by a status.
+    #[inline]
     pub(crate) fn push(&mut self, client_handle: u32, entry: &Entry, timestamps: Timestamps) {
         let start = self.e.position();
         self.e.u32(client_handle);

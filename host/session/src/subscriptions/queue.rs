@@ -17,6 +17,7 @@ pub(crate) enum Incoming {
 }
 
 impl From<PlainValue> for Incoming {
+    #[inline]
     fn from(value: PlainValue) -> Self {
         Self::Plain(value)
     }
@@ -46,6 +47,7 @@ impl Kept {
 }
 
 impl From<Incoming> for Kept {
+    #[inline]
     fn from(value: Incoming) -> Self {
         match value {
             Incoming::Plain(value) => Self::Plain(value),
@@ -70,6 +72,7 @@ const OVERFLOW: u16 = StatusCode::OVERFLOW_BITS as u16;
 const _: () = assert!(StatusCode::OVERFLOW_BITS <= 0xffff);
 
 impl Entry {
+    #[inline]
     fn new(value: impl Into<Kept>, marker: bool) -> Self {
         Self {
             value: value.into(),
@@ -126,6 +129,7 @@ impl ItemQueue {
     }
 
     /// Values to report.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.older_len() + usize::from(self.unsent)
     }
@@ -220,6 +224,7 @@ impl ItemQueue {
     }
 
     /// Takes the oldest value to report and shows it to `send`.
+    #[inline]
     pub(crate) fn send_next<T>(&mut self, send: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         if let Some(older) = &mut self.older
             && let Some(mut entry) = older.entries.pop_front()
@@ -295,6 +300,7 @@ impl ItemQueue {
         }
     }
 
+    #[inline]
     fn waits_for_initial_data(&self) -> bool {
         let waiting = Some(StatusCode::BAD_WAITING_FOR_INITIAL_DATA);
         matches!(self.newest(), Some(Kept::Other(value)) if value.status == waiting)
@@ -307,6 +313,7 @@ impl ItemQueue {
         (self.older_len() + usize::from(newest)).saturating_sub(usize::from(marker))
     }
 
+    #[inline]
     fn older_len(&self) -> usize {
         self.older.as_ref().map_or(0, |older| older.entries.len())
     }

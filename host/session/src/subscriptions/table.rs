@@ -665,21 +665,42 @@ impl<S> ItemTable<S> {
     /// What has changed at two ticks in a row is left awake: looking at it again is cheaper than being told again.
     #[inline]
     fn tick(&mut self, slot: u32, turn: Turn, now: Now, sampler: &mut impl Sampler<S>) -> bool {
-        let changed = self.sample(slot, now, sampler);
         let subscription_id = self.subscription_id;
-        let Some(item) = self.item(slot) else {
+        let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else {
             return false;
         };
+        let key = item.sample_key(subscription_id, slot);
+        let mut changed = false;
+        let mut pushed = None;
+        let mut other = None;
+        if item.pending {
+            self.skipped = self.skipped.saturating_add(1);
+        } else if item.is_sampled() {
+            match sampler.sample(key, &mut item.source, now) {
+                Sampled::Unchanged => {}
+                Sampled::Pending => item.pending = true,
+                Sampled::Plain(value) if matches!(item.filter, ItemFilter::Data(_)) => {
+                    changed = true;
+                    pushed = item.accept_plain(value, now);
+                }
+                Sampled::Plain(value) => other = Some(Incoming::Plain(value)),
+                Sampled::Value(value) => other = Some(Incoming::from(value)),
+            }
+        }
+        changed |= other.is_some();
         let rests = turn.tick.is_some_and(|tick| {
             let last = std::mem::replace(&mut item.sampled_tick, tick);
-            if item.pending || (changed && last == tick.wrapping_sub(1)) {
-                return false;
-            }
-            let key = item.sample_key(subscription_id, slot);
-            sampler.rest(key, &mut item.source)
+            !item.pending && !(changed && last == tick.wrapping_sub(1)) && sampler.rest(key, &mut item.source)
         });
         item.resting = rests;
         item.group_place = if rests { NONE } else { turn.place };
+        let (id, reporting) = (item.id, item.reports());
+        if let Some(pushed) = pushed {
+            self.count(slot, id, reporting, pushed);
+        }
+        if let Some(value) = other {
+            self.accept(slot, value, now);
+        }
         rests
     }
 
@@ -714,36 +735,20 @@ impl<S> ItemTable<S> {
     pub(crate) fn write(&mut self, writer: &mut NotificationWriter<'_>, max: u32) {
         while self.ready_first != NONE {
             let slot = self.ready_first;
-            let Some(item) = self.item(slot) else {
+            let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else {
                 return;
             };
-            let (handle, timestamps) = (item.revised.client_handle, item.revised.timestamps);
-            let mut sent = 0;
+            let before = item.queued();
             let mut full = false;
-            while !full {
-                let written = match &mut item.filter {
-                    ItemFilter::Event(feed) => feed
-                        .queue
-                        .pop()
-                        .map(|event| writer.push_event(handle, &feed.filter, &event)),
-                    _ => {
-                        let news = &mut item.news;
-                        item.queue.send_next(|entry| {
-                            entry.info_bits |= std::mem::take(news);
-                            writer.push(handle, entry, timestamps);
-                        })
-                    }
-                };
-                if written.is_none() {
-                    break;
-                }
-                sent += 1;
+            let mut left = before;
+            while left > 0 && !full {
+                item.write_next(writer);
+                left -= 1;
                 full = writer.count() >= max || writer.is_full();
             }
-            let empty = item.queued() == 0;
-            item.triggered &= !empty;
-            self.available -= sent;
-            if empty {
+            item.triggered &= left > 0;
+            self.available -= before - left;
+            if left == 0 {
                 self.unlink_ready(slot);
             }
             if full {
@@ -752,6 +757,7 @@ impl<S> ItemTable<S> {
         }
     }
 
+    #[inline]
     pub(super) fn link_ready(&mut self, slot: u32) {
         let last = self.ready_last;
         let Some(item) = self.item(slot) else {
@@ -769,6 +775,7 @@ impl<S> ItemTable<S> {
         self.ready_last = slot;
     }
 
+    #[inline]
     fn unlink_ready(&mut self, slot: u32) {
         let Some(item) = self.item(slot) else {
             return;

@@ -33,6 +33,7 @@ pub(crate) struct Links {
 
 impl Links {
     /// An item got something to report.
+    #[inline]
     pub(crate) fn note(&mut self, id: u32) {
         if !self.forward.is_empty() && self.targets(id).next().is_some() {
             self.fired.insert(id);

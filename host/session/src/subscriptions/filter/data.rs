@@ -20,9 +20,12 @@ enum Trigger {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DataFilter {
     trigger: Trigger,
-    /// Largest absolute change that is not reported, in the unit of the value.
-    deadband: Option<f64>,
+    /// Largest absolute change that is not reported, in the unit of the value; [`ANY_CHANGE`] without a deadband.
+    deadband: f64,
 }
+
+/// In place of a deadband, which is never negative.
+const ANY_CHANGE: f64 = -1.0;
 
 const DEADBAND_NONE: u32 = 0;
 const DEADBAND_ABSOLUTE: u32 = 1;
@@ -32,7 +35,7 @@ impl DataFilter {
     /// The filter of an item without one: status and value.
     pub(crate) const DEFAULT: Self = Self {
         trigger: Trigger::Value,
-        deadband: None,
+        deadband: ANY_CHANGE,
     };
 
     /// The filter in an ExtensionObject whose type is DataChangeFilter.
@@ -57,6 +60,7 @@ impl DataFilter {
             DataChangeTrigger::STATUS_VALUE_TIMESTAMP => Trigger::Timestamp,
             _ => return Err(StatusCode::BAD_MONITORED_ITEM_FILTER_INVALID),
         };
+        let deadband = deadband.unwrap_or(ANY_CHANGE);
         Ok(Self { trigger, deadband })
     }
 
@@ -80,9 +84,12 @@ impl DataFilter {
     /// As [`DataFilter::passes`] for two plain values.
     #[inline]
     pub(crate) fn passes_plain(&self, last: &PlainValue, sample: &PlainValue) -> bool {
-        let changed = || match self.deadband {
-            None => !last.is_same_value(sample),
-            Some(deadband) => exceeds(&last.variant(), &sample.variant(), deadband),
+        let changed = || {
+            if self.deadband == ANY_CHANGE {
+                !last.is_same_value(sample)
+            } else {
+                exceeds(&last.variant(), &sample.variant(), self.deadband)
+            }
         };
         match self.trigger {
             Trigger::Status => false,
@@ -92,9 +99,10 @@ impl DataFilter {
     }
 
     fn value_changed(&self, last: &Variant, sample: &Variant) -> bool {
-        match self.deadband {
-            None => !last.is_same(sample),
-            Some(deadband) => exceeds(last, sample, deadband),
+        if self.deadband == ANY_CHANGE {
+            !last.is_same(sample)
+        } else {
+            exceeds(last, sample, self.deadband)
         }
     }
 }
