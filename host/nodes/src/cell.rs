@@ -64,6 +64,14 @@ struct Look {
     large: Option<arc_swap::Guard<Option<Arc<Large>>>>,
 }
 
+/// A write that has begun.
+struct Writing {
+    /// The even number before it.
+    sequence: u64,
+    /// Somebody wants to hear of it.
+    is_watched: bool,
+}
+
 /// One consistent look at a cell that holds a Good value itself.
 struct Inside {
     kind: BuiltInType,
@@ -193,21 +201,22 @@ impl ValueCell {
     /// Sets value, status and times.
     pub fn write(&self, value: DataValue) {
         let packed = Packed::new(value, FLAG_PUBLISHED);
-        let sequence = self.begin();
-        self.store(sequence, packed);
+        let writing = self.begin();
+        self.store(writing, packed);
     }
 
-    /// Sets a Good scalar in the form of [`Variant::to_bits`] whose source and server time are `now`.
-    pub(crate) fn write_scalar(&self, kind: BuiltInType, bits: u64, now: DateTime) {
+    /// Sets a Good scalar in the form of [`Variant::to_bits`].
+    #[inline]
+    pub(crate) fn write_scalar(&self, kind: BuiltInType, bits: u64, source: DateTime, server: DateTime) {
         let packed = Packed {
             head: head(kind.id(), FLAG_PUBLISHED | FLAG_SOURCE | FLAG_SERVER, None),
             bits,
-            source: now.ticks(),
-            server: now.ticks(),
+            source: source.ticks(),
+            server: server.ticks(),
             large: None,
         };
-        let sequence = self.begin();
-        self.store(sequence, packed);
+        let writing = self.begin();
+        self.store(writing, packed);
     }
 
     /// Sets value, status and times if nothing was written since `version`. Answers whether it did.
@@ -217,26 +226,25 @@ impl ValueCell {
     }
 
     fn store_if(&self, version: u64, packed: Packed) -> bool {
-        let sequence = self.begin();
-        if sequence >> 1 != version {
+        let writing = self.begin();
+        if writing.sequence >> 1 != version {
             // Nothing has changed, so the readers may as well see the same number again.
-            self.sequence.store(sequence, Ordering::Release);
+            self.sequence.store(writing.sequence, Ordering::Release);
             return false;
         }
-        self.store(sequence, packed);
+        self.store(writing, packed);
         true
     }
 
     /// Puts a status over the value, which stays, as does its source time. Holds until the next write.
     pub fn degrade(&self, status: StatusCode, now: DateTime) {
-        let sequence = self.begin();
+        let writing = self.begin();
         let old = self.head.load(Ordering::Relaxed);
         let flags = flags_of(old) | FLAG_DEGRADED | FLAG_SERVER;
         self.head
             .store(head(kind_of(old), flags, Some(status)), Ordering::Relaxed);
         self.server.store(now.ticks(), Ordering::Relaxed);
-        self.sequence.store(sequence.wrapping_add(2), Ordering::SeqCst);
-        self.watchers.tell();
+        self.end(&writing);
     }
 
     /// Lets a watcher hear of writes: once after each [`arm`](Self::arm), as `token` in its feed. `number` is the watcher's, below
@@ -262,7 +270,8 @@ impl ValueCell {
     #[must_use]
     pub fn arm(&self, number: u8, version: u64) -> bool {
         self.watchers.arm(number);
-        self.sequence.load(Ordering::SeqCst) >> 1 == version
+        // An odd number is a write that may not have seen the arm.
+        self.sequence.load(Ordering::SeqCst) == version.wrapping_shl(1)
     }
 
     /// Takes over what a newer declaration of the same node says: its value counts only where nobody has set one, or while the old one is
@@ -367,27 +376,42 @@ impl ValueCell {
         }
     }
 
-    /// Makes the sequence odd, and answers the even number it had.
-    fn begin(&self) -> u64 {
+    /// Makes the sequence odd.
+    ///
+    /// Then it asks for watchers: all of this is sequentially consistent, as [`arm`](Self::arm) is, so either the writer sees a watcher's arm or that
+    /// watcher sees the odd number. The write itself needs no such order.
+    #[inline]
+    fn begin(&self) -> Writing {
         let mut spins = 0u32;
         loop {
             let sequence = self.sequence.load(Ordering::Relaxed);
             if sequence & 1 == 0
                 && self
                     .sequence
-                    .compare_exchange_weak(sequence, sequence | 1, Ordering::Acquire, Ordering::Relaxed)
+                    .compare_exchange_weak(sequence, sequence | 1, Ordering::SeqCst, Ordering::Relaxed)
                     .is_ok()
             {
+                let is_watched = self.watchers.are_armed();
                 // The odd number must be visible before any of the stores that follow.
                 fence(Ordering::Release);
-                return sequence;
+                return Writing { sequence, is_watched };
             }
             spins = wait_a_little(spins);
         }
     }
 
-    /// Stores everything and makes the sequence even again. `sequence` is what [`begin`](Self::begin) answered.
-    fn store(&self, sequence: u64, packed: Packed) {
+    /// Makes the sequence even again, and tells who wanted to hear of it.
+    #[inline]
+    fn end(&self, writing: &Writing) {
+        self.sequence.store(writing.sequence.wrapping_add(2), Ordering::Release);
+        if writing.is_watched {
+            self.watchers.tell();
+        }
+    }
+
+    /// Stores everything and makes the sequence even again.
+    #[inline]
+    fn store(&self, writing: Writing, packed: Packed) {
         let was_large = kind_of(self.head.load(Ordering::Relaxed)) == KIND_LARGE;
         self.head.store(packed.head, Ordering::Relaxed);
         self.bits.store(packed.bits, Ordering::Relaxed);
@@ -396,8 +420,7 @@ impl ValueCell {
         // The old value is dropped after the sequence is even: freeing it may take a while.
         let replaces = packed.large.is_some() || was_large;
         let old = if replaces { self.large.swap(packed.large) } else { None };
-        self.sequence.store(sequence.wrapping_add(2), Ordering::SeqCst);
-        self.watchers.tell();
+        self.end(&writing);
         drop(old);
     }
 }

@@ -35,7 +35,7 @@ pub use limits::Limits;
 pub use manager::{
     BoxFuture, CallContext, CallOutcome, Caller, Facets, Fault, NodeManager, Role, WriteOperation, Writes,
 };
-pub use model::{ChangeError, MethodArgument, Model, ModelBuilder};
+pub use model::{ChangeError, MethodArgument, Model, ModelBuilder, ScalarTarget};
 pub use namespace::NamespaceTable;
 pub use semantics::MeaningChange;
 pub use source::ReadSource;

@@ -69,17 +69,15 @@ pub(crate) struct Watchers {
 }
 
 impl Watchers {
-    /// To be called after a write whose last store is sequentially consistent: with [`arm`](Self::arm) and the look that follows it, either the
-    /// writer sees the bit or the watcher sees the write.
+    /// Whether anybody wants to hear of the next write.
     #[inline]
-    pub(crate) fn tell(&self) {
-        if self.armed.load(Ordering::SeqCst) != 0 {
-            self.tell_armed();
-        }
+    pub(crate) fn are_armed(&self) -> bool {
+        self.armed.load(Ordering::SeqCst) != 0
     }
 
+    /// Tells those who wanted to hear of a write, which is over.
     #[cold]
-    fn tell_armed(&self) {
+    pub(crate) fn tell(&self) {
         let bits = self.armed.swap(0, Ordering::SeqCst);
         let list = self.list.load();
         let mut next = list.as_ref();

@@ -135,17 +135,20 @@ impl State {
         match self.phase {
             Phase::Hidden => {
                 let changed = self.model.changed(&builder, &space.load());
-                self.model = Arc::new(changed.map_err(|error| fault(error.status, error.to_string()))?);
+                let model = changed.map_err(|error| fault(error.status, error.to_string()))?;
+                self.take_model(Arc::new(model));
             }
             Phase::Live(manager) => {
                 let serving = self.serving.read();
                 if *serving != self.number {
                     return Err(fault(StatusCode::BAD_INVALID_STATE, RETIRED));
                 }
-                self.model = space.update(manager, &builder).map_err(|error| match error {
+                let model = space.update(manager, &builder).map_err(|error| match error {
                     UpdateError::Change(error) => fault(error.status, error.to_string()),
                     UpdateError::Attach(error) => fault(error.status(), error.to_string()),
                 })?;
+                drop(serving);
+                self.take_model(model);
             }
         }
         self.shared.counters.changes.one();

@@ -118,7 +118,12 @@ impl host::values::Host for State {
         let now = self.shared.now().utc;
         let mut refused = Vec::new();
         let count = updates.len();
-        for update in updates {
+        // What was large and is small now has to be taken off the sum.
+        let is_short = self.sizes.is_nothing();
+        for (place, update) in updates.into_iter().enumerate() {
+            if is_short && self.remembered.publish(&self.model, place, &update, now) {
+                continue;
+            }
             if let Err(status) = self.publish_one(update.tag, update.value, now) {
                 refused.push((update.tag, status.0));
             }

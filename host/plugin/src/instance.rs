@@ -201,7 +201,7 @@ impl Instance {
     pub(crate) fn go_live(&mut self, manager: ManagerId, model: Arc<Model>) {
         let state = self.store.data_mut();
         state.phase = Phase::Live(manager);
-        state.model = model;
+        state.take_model(model);
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {

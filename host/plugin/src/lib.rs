@@ -24,6 +24,7 @@ mod instance;
 mod limits;
 mod log;
 mod manager;
+mod publish;
 mod questions;
 mod reads;
 mod restart;

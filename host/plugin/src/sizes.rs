@@ -27,6 +27,11 @@ impl Sizes {
         }
     }
 
+    /// Whether no value is large enough to be counted.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.by_tag.is_empty()
+    }
+
     /// Takes note of a new value for a tag.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ use crate::events::{EventRate, Sink};
 use crate::evidence::PeerEvidence;
 use crate::limits::Limits;
 use crate::log::LogGate;
+use crate::publish::Remembered;
 use crate::sizes::Sizes;
 use crate::stdio::LineStream;
 use crate::store::{Changes, KeyValues};
@@ -110,6 +111,7 @@ pub(crate) struct State {
     /// The number of the one whose values and changes are taken; held while either is, so that a swap comes between two of them.
     pub(crate) serving: Arc<RwLock<u64>>,
     pub(crate) model: Arc<Model>,
+    pub(crate) remembered: Remembered,
     pub(crate) phase: Phase,
     pub(crate) timers: Timers,
     pub(crate) sizes: Sizes,
@@ -160,6 +162,7 @@ impl State {
             number,
             serving,
             model: Arc::new(Model::empty()),
+            remembered: Remembered::default(),
             phase: Phase::Hidden,
             timers,
             sizes,
@@ -172,6 +175,12 @@ impl State {
         };
         state.declare_namespaces();
         state
+    }
+
+    /// Has another model from now on.
+    pub(crate) fn take_model(&mut self, model: Arc<Model>) {
+        self.model = model;
+        self.remembered.clear();
     }
 
     /// The namespaces of the settings file, in their order.

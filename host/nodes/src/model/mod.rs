@@ -11,6 +11,7 @@ pub(crate) mod draft;
 pub(crate) mod node;
 mod remove;
 pub(crate) mod store;
+mod target;
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use backplane_types::{DataValue, DateTime, NodeId, StatusCode};
 use hashbrown::HashMap;
 
 pub use builder::{ChangeError, MethodArgument, ModelBuilder};
+pub use target::ScalarTarget;
 
 use crate::cell::ValueCell;
 use crate::typing;

@@ -139,7 +139,7 @@ fn carry_out(snapshot: &Snapshot, cx: &ServiceContext<'_>, body: &[u8], planned:
             let Some(Source::Cell(cell)) = variable.map(|variable| &variable.source) else {
                 return Err(StatusCode::BAD_INTERNAL_ERROR);
             };
-            cell.write_scalar(*kind, *bits, cx.now.utc);
+            cell.write_scalar(*kind, *bits, cx.now.utc, cx.now.utc);
             Ok(())
         }
         Planned::Other { left } => {

@@ -165,11 +165,13 @@ pub(super) fn resolve_again(
     match resolve(snapshot, caller, item, now) {
         Ok(resolved) => Found::There(resolved),
         Err(_) => Found::Missing(Source {
-            wanted: Wanted::new(&item.item_to_monitor),
+            rare: Box::new(Rare {
+                wanted: Wanted::new(&item.item_to_monitor),
+                gone: true,
+                demand: None,
+            }),
             read: ReadSource::missing(),
-            seen: None,
-            gone: true,
-            demand: None,
+            seen: UNSEEN,
             membership: None,
         }),
     }
@@ -254,11 +256,9 @@ impl<'a> SpaceSampler<'a> {
             _ => false,
         }
     }
-}
 
-impl Sampler<Source> for SpaceSampler<'_> {
-    #[inline]
-    fn sample(&mut self, key: SampleKey, source: &mut Source, now: Now) -> Sampled {
+    /// Samples what is not a plain value in a cell.
+    fn sample_other(&mut self, key: SampleKey, source: &mut Source, now: Now) -> Sampled {
         if source.read.on_demand().is_some() && !self.is_asked_as(source, now) {
             return Sampled::Pending;
         }
@@ -273,13 +273,31 @@ impl Sampler<Source> for SpaceSampler<'_> {
         }
         // The version first: a write in between is seen at the next tick.
         source.seen = version;
-        if let Some(value) = source.read.read_plain(now) {
-            return Sampled::Plain(value);
-        }
         source.read.read(now).map_or(Sampled::Unchanged, Sampled::Value)
     }
+}
 
-    #[inline]
+impl Sampler<Source> for SpaceSampler<'_> {
+    #[inline(always)]
+    fn sample(&mut self, key: SampleKey, source: &mut Source, now: Now) -> Sampled {
+        let Some(cell) = source.read.cell() else {
+            return self.sample_other(key, source, now);
+        };
+        // As above, in what every tick goes through.
+        let version = cell.version();
+        if version == source.seen && !key.first {
+            return Sampled::Unchanged;
+        }
+        match source.read.read_plain(now) {
+            Some(value) => {
+                source.seen = version;
+                Sampled::Plain(value)
+            }
+            None => self.sample_other(key, source, now),
+        }
+    }
+
+    #[inline(always)]
     fn rest(&mut self, key: SampleKey, source: &mut Source) -> bool {
         match source.read.cell() {
             Some(cell) => self

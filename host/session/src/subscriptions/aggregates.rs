@@ -3,6 +3,7 @@
 //! It owns the way of a computed value into an item's queue. It must not know how values are computed
 //! ([`AggregateFeed`](super::filter::AggregateFeed) does), nor where samples come from.
 
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use backplane_types::{DataValue, Now};
@@ -10,47 +11,56 @@ use backplane_types::{DataValue, Now};
 use super::item::Item;
 use super::table::ItemTable;
 
-/// Slots of items that compute, and when the first of them may have something to report.
+/// When the present intervals of items that compute end, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Aggregates {
-    slots: Vec<u32>,
-    /// Never later than the earliest end of an interval; so a wake-up may be in vain, but none is missed.
-    due: Option<Duration>,
+    /// Never later than the end, so a wake-up may be in vain, but none is missed.
+    ends: BTreeSet<(Duration, u32)>,
+    of_slot: HashMap<u32, Duration>,
+    /// Slots that are looked at; empty but for the moment.
+    over: Vec<u32>,
 }
 
 impl Aggregates {
     /// When [`ItemTable::complete_intervals`] has to be called.
     pub(super) fn due(&self) -> Option<Duration> {
-        self.due
+        self.ends.first().map(|(end, _)| *end)
     }
 
     pub(super) fn leave(&mut self, slot: u32) {
-        self.slots.retain(|it| *it != slot);
-        if self.slots.is_empty() {
-            self.due = None;
+        if let Some(end) = self.of_slot.remove(&slot) {
+            self.ends.remove(&(end, slot));
         }
     }
 
-    fn note(&mut self, due: Duration) {
-        self.due = Some(self.due.map_or(due, |other| other.min(due)));
+    fn note(&mut self, slot: u32, end: Duration) {
+        match self.of_slot.insert(slot, end) {
+            Some(old) if old == end => return,
+            Some(old) => self.ends.remove(&(old, slot)),
+            None => false,
+        };
+        self.ends.insert((end, slot));
+    }
+
+    /// Takes one item whose interval is over.
+    fn take(&mut self, now: Duration) -> Option<u32> {
+        let (end, slot) = self.ends.first().copied().filter(|(end, _)| *end <= now)?;
+        self.ends.remove(&(end, slot));
+        self.of_slot.remove(&slot);
+        Some(slot)
     }
 }
 
 impl<S> ItemTable<S> {
-    /// An item has an aggregate filter.
-    pub(super) fn join_aggregates(&mut self, slot: u32) {
-        self.aggregates.slots.push(slot);
-        self.note_end(slot);
-    }
-
     /// Has the end of an item's current interval looked after.
     pub(super) fn note_end(&mut self, slot: u32) {
         let due = self.item(slot).filter(|item| item.is_sampled()).and_then(|item| {
             let feed = item.aggregate()?;
             Some(feed.due())
         });
-        if let Some(due) = due {
-            self.aggregates.note(due);
+        match due {
+            Some(due) => self.aggregates.note(slot, due),
+            None => self.aggregates.leave(slot),
         }
     }
 
@@ -70,7 +80,7 @@ impl<S> ItemTable<S> {
             self.aggregates.leave(slot);
         }
         if computes {
-            self.join_aggregates(slot);
+            self.note_end(slot);
         }
         if computed != computes {
             self.recount(slot, Item::clear);
@@ -92,22 +102,25 @@ impl<S> ItemTable<S> {
 
     /// Queues the results of all intervals that have ended by now.
     pub(super) fn complete_intervals(&mut self, now: Now) {
-        if self.aggregates.due.is_none_or(|due| now.mono < due) {
+        if self.aggregates.due().is_none_or(|due| now.mono < due) {
             return;
         }
-        self.aggregates.due = None;
-        let slots = std::mem::take(&mut self.aggregates.slots);
-        for slot in &slots {
-            let Some(item) = self.item(*slot).filter(|item| item.is_sampled()) else {
+        // All first: what one of them notes is not looked at twice.
+        let mut over = std::mem::take(&mut self.aggregates.over);
+        while let Some(slot) = self.aggregates.take(now.mono) {
+            over.push(slot);
+        }
+        for slot in over.drain(..) {
+            let Some(item) = self.item(slot).filter(|item| item.is_sampled()) else {
                 continue;
             };
             if let Some(feed) = item.aggregate().filter(|feed| feed.due() <= now.mono) {
                 let results = feed.advance(now);
-                self.queue_results(*slot, results, now);
+                self.queue_results(slot, results, now);
             }
-            self.note_end(*slot);
+            self.note_end(slot);
         }
-        self.aggregates.slots = slots;
+        self.aggregates.over = over;
     }
 
     fn queue_results(&mut self, slot: u32, results: Vec<DataValue>, now: Now) {

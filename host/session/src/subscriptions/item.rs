@@ -335,7 +335,7 @@ impl<S> Item<S> {
     }
 
     /// As [`Item::accept`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept_plain(&mut self, mut value: PlainValue, now: Now) -> Option<Pushed> {
         let ItemFilter::Data(filter) = &self.filter else {
             return None;
@@ -376,6 +376,10 @@ mod tests {
     /// There are a great many items, and each tick goes through those that are awake.
     #[test]
     fn an_item_is_small() {
-        assert!(size_of::<Option<Item<()>>>() <= 152, "{}", size_of::<Option<Item<()>>>());
+        assert!(
+            size_of::<Option<Item<()>>>() <= 152,
+            "{}",
+            size_of::<Option<Item<()>>>()
+        );
     }
 }

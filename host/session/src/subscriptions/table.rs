@@ -3,7 +3,7 @@
 //! Items live in slots that keep their place, so that groups and lists are plain numbers. An item that gets something to report links
 //! itself into the ready list; publishing looks at nothing else. It must not know Publish requests, messages kept or state tables.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ pub(crate) struct ItemTable<S> {
     /// Samples not taken because the one before was not answered yet.
     pub(crate) skipped: u64,
     /// Slots of event items.
-    notified: Vec<u32>,
+    notified: BTreeSet<u32>,
     /// Events lost to full queues.
     pub(crate) lost_events: u64,
 }
@@ -126,7 +126,7 @@ impl<S> ItemTable<S> {
             traits: None,
             lost: 0,
             skipped: 0,
-            notified: Vec::new(),
+            notified: BTreeSet::new(),
             lost_events: 0,
         }
     }
@@ -205,7 +205,7 @@ impl<S> ItemTable<S> {
         let id = item.id;
         let sampled = item.is_sampled();
         if item.events().is_some() {
-            self.notified.push(slot);
+            self.notified.insert(slot);
         }
         let computes = matches!(item.filter, ItemFilter::Aggregate(_));
         let Some(place) = self.slots.get_mut(slot as usize) else {
@@ -214,7 +214,7 @@ impl<S> ItemTable<S> {
         *place = Some(item);
         self.by_id.insert(id, slot);
         if computes {
-            self.join_aggregates(slot);
+            self.note_end(slot);
         }
         if sampled {
             self.start_sampling(slot, initial, now);
@@ -233,7 +233,7 @@ impl<S> ItemTable<S> {
                 self.available -= item.queued();
             }
             if item.events().is_some() {
-                self.notified.retain(|it| *it != slot);
+                self.notified.remove(&slot);
             }
             self.aggregates.leave(slot);
         }
@@ -345,10 +345,9 @@ impl<S> ItemTable<S> {
     /// Hands an event to the event items that it reaches and whose filter it passes; true when one of them took it.
     pub(crate) fn notify(&mut self, event: &Arc<Event>, now: Now, mut reaches: impl FnMut(&S) -> bool) -> bool {
         let mut taken = false;
-        for place in 0..self.notified.len() {
-            let Some(slot) = self.notified.get(place).copied() else {
-                break;
-            };
+        // None comes or goes meanwhile.
+        let notified = std::mem::take(&mut self.notified);
+        for slot in notified.iter().copied() {
             let Some(item) = self.item(slot) else {
                 continue;
             };
@@ -369,15 +368,14 @@ impl<S> ItemTable<S> {
             }
             taken = true;
         }
+        self.notified = notified;
         taken
     }
 
     /// Puts into the queue of each event item that it `reaches` that events were lost on their way.
     pub(crate) fn notify_lost(&mut self, lost: &Event, now: Now, mut reaches: impl FnMut(&S) -> bool) {
-        for place in 0..self.notified.len() {
-            let Some(slot) = self.notified.get(place).copied() else {
-                break;
-            };
+        let notified = std::mem::take(&mut self.notified);
+        for slot in notified.iter().copied() {
             let wanted =
                 |item: &mut Item<S>| !item.gone && item.mode != MonitoringMode::DISABLED && reaches(&item.source);
             if self.item(slot).is_some_and(wanted) {
@@ -388,6 +386,7 @@ impl<S> ItemTable<S> {
                 });
             }
         }
+        self.notified = notified;
     }
 
     /// Number of event items.
@@ -690,7 +689,8 @@ impl<S> ItemTable<S> {
         changed |= other.is_some();
         let rests = turn.tick.is_some_and(|tick| {
             let last = std::mem::replace(&mut item.sampled_tick, tick);
-            !item.pending && !(changed && last == tick.wrapping_sub(1)) && sampler.rest(key, &mut item.source)
+            let stays_awake = changed && last == tick.wrapping_sub(1);
+            !item.pending && !stays_awake && sampler.rest(key, &mut item.source)
         });
         item.resting = rests;
         item.group_place = if rests { NONE } else { turn.place };
