@@ -5,6 +5,7 @@
 
 mod bodies;
 mod classify;
+mod docs;
 mod durable;
 mod events;
 mod fairness;

@@ -9,13 +9,13 @@ use backplane_types::{DataValue, NodeId, StatusCode, Variant, WriteRequest, Writ
 use crate::support::{GUESTS, Peer, Server, binary, guest, run};
 
 /// The target folder that this test was built in: what the project needs is there already.
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(3).unwrap().to_owned()
 }
 
 /// Whether components can be built here, as those were that other tests load.
-fn can_build() -> bool {
+pub(crate) fn can_build() -> bool {
     let can = std::env::var_os(GUESTS).is_some();
     if !can {
         eprintln!(
