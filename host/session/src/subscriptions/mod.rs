@@ -18,6 +18,7 @@ mod monitored_items;
 mod publish;
 mod publishing;
 mod queue;
+mod ready;
 mod retransmission;
 mod saved;
 mod schedule;
