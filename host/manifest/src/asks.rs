@@ -346,13 +346,14 @@ pub fn read_grants(table: &Table) -> Result<Asks, crate::Problems> {
     found.done(grants)
 }
 
+/// Secrets by name, overwritten when they are dropped.
+pub type Secrets = std::collections::BTreeMap<String, zeroize::Zeroizing<String>>;
+
 /// Reads secrets: one `name = "value"` for each, as an operator's file holds them.
 ///
 /// # Errors
 /// Everything that is wrong; no value is ever repeated.
-pub fn read_secrets(
-    text: &str,
-) -> Result<std::collections::BTreeMap<String, zeroize::Zeroizing<String>>, crate::Problems> {
+pub fn read_secrets(text: &str) -> Result<Secrets, crate::Problems> {
     // The parser's own message may repeat part of the line.
     let table: Table = toml::from_str(text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start));
@@ -360,7 +361,7 @@ pub fn read_secrets(
         crate::Problems::from(Problem::new("", "", format!("line {line}: not name = \"value\"")))
     })?;
     let mut found = Found::default();
-    let mut secrets = std::collections::BTreeMap::new();
+    let mut secrets = Secrets::new();
     for (name, value) in table {
         match (secret_name(&name), value) {
             (Ok(name), Value::String(value)) => {

@@ -19,8 +19,10 @@ mod section;
 mod signature;
 mod size;
 
+pub use zeroize::Zeroizing;
+
 pub use address::{Endpoint, HostName, HostPattern, Net, Origin, Peer, Ports, RequestHost, normal_address};
-pub use asks::{Asks, Folder, Growth, MAX_QUOTA, grown, read_grants, read_secrets};
+pub use asks::{Asks, Folder, Growth, MAX_QUOTA, Secrets, grown, read_grants, read_secrets};
 pub use manifest::{Kind, MAX_MANIFEST_BYTES, MAX_STATE_SCHEMAS, Manifest, SettingsSchema, StateSchemas};
 pub use package::{Digest, MANIFEST_SECTION, MAX_SECTIONS, Package, PackageError, SIGNATURE_SECTION, pack};
 pub use permissions::{Denial, ImportFolder, Missing, Permissions};

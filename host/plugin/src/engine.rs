@@ -237,10 +237,11 @@ fn start_ticker(engine: &Engine, tick: Duration) -> Result<(), std::io::Error> {
     Ok(())
 }
 
-/// Everything a plugin may import. WASI is there because standard libraries import it unasked; it reaches nothing.
+/// Everything a plugin may import. WASI is there because standard libraries import it unasked; it reaches what is asked and granted.
 fn link(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    crate::permissions::shadow(&mut linker)?;
     ua::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     host::log::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     host::metrics::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;

@@ -22,6 +22,7 @@ use crate::engine::{EngineError, EngineOptions, PluginEngine};
 use crate::events::{EventSink, Sink};
 use crate::instance::Instance;
 use crate::limits::Limits;
+use crate::permissions::{self, SecurityOptions};
 use crate::restart::RestartPolicy;
 use crate::settings::PluginFile;
 use crate::state::{Clock, Generation};
@@ -45,6 +46,8 @@ pub struct PluginOptions {
     pub store: Option<PathBuf>,
     /// What happens after a failure.
     pub restart: RestartPolicy,
+    /// Who is trusted, and what plugins may be given.
+    pub security: SecurityOptions,
 }
 
 /// Why a plugin was not loaded. Whatever served under its name before goes on.
@@ -289,18 +292,22 @@ impl PluginHost {
             Some(text) => PluginFile::parse(text).map_err(|reason| vec![format!("{name}.toml: {reason}")])?,
         };
         let limits = settings.limits.apply(&self.inner.options.limits);
+        let security = self.inner.options.security.clone();
         let engine = Arc::clone(&self.inner.engine);
-        let compiling = self
-            .inner
-            .engine
-            .executor()
-            .spawn_blocking(move || component::prepare(&engine, &files.component));
-        let (found, prepared) = compiling
+        let (whose, json) = (Arc::clone(name), settings.settings_json());
+        let compiling = self.inner.engine.executor().spawn_blocking(move || {
+            // Nothing is compiled that may not be loaded.
+            let admitted = permissions::admit(&whose, &files.component, &settings, &json, &security)?;
+            let (found, prepared) = component::prepare(&engine, &files.component);
+            let prepared = prepared.ok_or(found.problems)?;
+            match admitted.kind_problem(prepared.kind) {
+                Some(problem) => Err(vec![problem]),
+                None => Ok((admitted, prepared, settings, json)),
+            }
+        });
+        let (admitted, prepared, settings, json) = compiling
             .await
-            .map_err(|error| vec![format!("compiling failed: {error}")])?;
-        let Some(prepared) = prepared else {
-            return Err(found.problems);
-        };
+            .map_err(|error| vec![format!("compiling failed: {error}")])??;
         if let Some(kind) = settings.kind.filter(|kind| *kind != prepared.kind) {
             let (is, says) = (prepared.kind.name(), kind.name());
             return Err(vec![format!("it is a {is}, and {name}.toml says {says}")]);
@@ -314,9 +321,13 @@ impl PluginHost {
         let shared = Generation {
             name: Arc::clone(name),
             edition: self.next_edition(),
-            settings: settings.settings_json(),
+            settings: json,
             may_log: settings.grants.may_log(),
-            namespaces: settings.namespaces,
+            access: Arc::new(admitted.access),
+            namespaces: match (&admitted.manifest, settings.namespaces) {
+                (Some(manifest), own) if own.is_empty() => manifest.namespaces.clone(),
+                (_, own) => own,
+            },
             limits,
             space: Arc::clone(&self.inner.space),
             clock: Arc::clone(&self.inner.clock),
@@ -332,6 +343,9 @@ impl PluginHost {
         try_types(&self.inner.engine, &plan)
             .await
             .map_err(|problem| vec![problem])?;
+        if let Some(manifest) = &admitted.manifest {
+            permissions::remember(name, manifest, &self.inner.options.security).map_err(|problem| vec![problem])?;
+        }
         Ok(plan)
     }
 
@@ -609,6 +623,7 @@ fn scratch(prepared: Prepared) -> Plan {
         edition: 0,
         namespaces: Vec::new(),
         may_log: false,
+        access: Arc::default(),
         space: Arc::new(AddressSpace::new(limits, Arc::new(namespaces))),
         clock: Arc::new(|| Now {
             mono: std::time::Duration::ZERO,

@@ -74,9 +74,8 @@ impl host::settings::Host for State {
         lookup(&self.shared.settings, &path)
     }
 
-    // No grant for secrets exists, so there are none.
-    fn secret(&mut self, _name: String) -> Option<String> {
-        None
+    fn secret(&mut self, name: String) -> Option<String> {
+        self.shared.access.secret(&name)
     }
 }
 

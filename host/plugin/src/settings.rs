@@ -2,6 +2,7 @@
 //!
 //! Owns parsing and look-up by dotted path. It must not know how a plugin is run.
 
+use backplane_manifest::Asks;
 use serde::Deserialize;
 
 use crate::component::PluginKind;
@@ -25,6 +26,9 @@ use crate::limits::LimitOverrides;
 ///
 /// [grants]
 /// log = true
+///
+/// [grants.network]                    # beside it the manifest in the component has to ask
+/// connect = ["10.0.0.0/8:502"]
 /// "#)?;
 /// # assert_eq!(file.namespaces, ["urn:acme:boiler"]);
 /// # Ok::<(), String>(())
@@ -47,14 +51,28 @@ pub struct PluginFile {
     /// What the operator allows beyond nothing.
     #[serde(default)]
     pub grants: Grants,
+    /// The digest of asks that the operator has read and agrees to, for a component that asks more than the one before.
+    pub consent: Option<String>,
 }
 
-/// What a plugin may use of the world outside. The default is nothing but the log.
+/// What a plugin may use of the world outside, if its manifest asks for it: see [`Asks`]. The default is nothing but the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "toml::Table")]
 pub struct Grants {
     /// Whether log lines and the standard streams reach the host's tracing; `true` when left out.
     pub log: Option<bool>,
+    asks: Asks,
+}
+
+impl TryFrom<toml::Table> for Grants {
+    type Error = backplane_manifest::Problems;
+
+    fn try_from(table: toml::Table) -> Result<Self, Self::Error> {
+        Ok(Self {
+            log: table.get("log").and_then(toml::Value::as_bool),
+            asks: backplane_manifest::read_grants(&table)?,
+        })
+    }
 }
 
 impl Grants {
@@ -62,6 +80,12 @@ impl Grants {
     #[must_use]
     pub fn may_log(&self) -> bool {
         self.log.unwrap_or(true)
+    }
+
+    /// Everything but the log.
+    #[must_use]
+    pub fn asks(&self) -> &Asks {
+        &self.asks
     }
 }
 
@@ -148,7 +172,7 @@ mod tests {
     #[test]
     fn unknown_keys_name_their_line() {
         let error = PluginFile::parse("namespaces = []\n[grants]\nnetwork = true").unwrap_err();
-        assert!(error.starts_with("line 3: ") && error.contains("network"), "{error}");
+        assert!(error.contains("grants.network = true: a table is expected"), "{error}");
         let error = PluginFile::parse("namespaces = [\"urn:a\", \"\"]").unwrap_err();
         assert_eq!(error, "namespaces: entry 2 is empty");
     }

@@ -2,9 +2,11 @@
 //!
 //! Owns everything that host functions reach, and nothing that outlives the instance but by `Arc`. It must not call the guest.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use backplane_manifest::HostName;
 use backplane_nodes::{AddressSpace, CallContext, ManagerId, Model};
 use backplane_types::Now;
 use parking_lot::RwLock;
@@ -18,6 +20,7 @@ use crate::events::{EventRate, Sink};
 use crate::evidence::PeerEvidence;
 use crate::limits::Limits;
 use crate::log::LogGate;
+use crate::permissions::{self, Access};
 use crate::publish::Remembered;
 use crate::sizes::Sizes;
 use crate::stdio::LineStream;
@@ -36,6 +39,8 @@ pub(crate) struct Generation {
     pub(crate) settings: serde_json::Value,
     pub(crate) namespaces: Vec<String>,
     pub(crate) may_log: bool,
+    /// What it may use of the world outside.
+    pub(crate) access: Arc<Access>,
     pub(crate) space: Arc<AddressSpace>,
     pub(crate) clock: Clock,
     pub(crate) counters: Arc<Counters>,
@@ -122,6 +127,8 @@ pub(crate) struct State {
     /// The question a classifier is answering, by the number of the call.
     pub(crate) peer: Option<(u32, Arc<PeerEvidence>)>,
     last_call: u32,
+    /// Names that are being looked up, by the number of their stream; as many as the table of resources has places.
+    pub(crate) lookups: HashMap<u32, HostName>,
     pub(crate) open_changes: usize,
 }
 
@@ -131,15 +138,17 @@ impl State {
         let gate = LogGate::new(Arc::clone(&shared.name), number, shared.may_log, limits);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.resources);
-        // Nothing is inherited and nothing is opened: no arguments, environment, folders or sockets.
-        let wasi = WasiCtxBuilder::new()
+        // Nothing is inherited; what is not asked and granted is not opened.
+        let mut builder = WasiCtxBuilder::new();
+        builder
             .stdout(LineStream::new(gate.clone(), "stdout", 2))
             .stderr(LineStream::new(gate.clone(), "stderr", 3))
-            .max_random_size(limits.random_bytes)
-            .allow_tcp(false)
-            .allow_udp(false)
-            .allow_ip_name_lookup(false)
-            .build();
+            .max_random_size(limits.random_bytes);
+        if let Err(error) = permissions::context(&mut builder, &shared.name, &shared.access) {
+            // It will find its folder missing.
+            gate.write(4, &format!("a folder that it may use cannot be opened: {error}"), &[]);
+        }
+        let wasi = builder.build();
         let store_limits = StoreLimitsBuilder::new()
             .memory_size(limits.memory)
             .table_elements(limits.table_elements)
@@ -171,6 +180,7 @@ impl State {
             call: None,
             peer: None,
             last_call: 0,
+            lookups: HashMap::new(),
             open_changes: 0,
         };
         state.declare_namespaces();
