@@ -214,6 +214,15 @@ pub struct Trust {
 }
 
 impl Trust {
+    /// Nobody is trusted yet, and nothing is revoked.
+    #[must_use]
+    pub fn new(require_signed: bool) -> Self {
+        Self {
+            require_signed,
+            ..Self::default()
+        }
+    }
+
     /// Adds a publisher.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use backplane_channel::{ChannelIds, ServerConfig};
 use backplane_crypto::{SecurityPolicy, random_bytes};
 use backplane_nodes::ns0::{HostMethods, ServerStatus};
 use backplane_nodes::{AddressSpace, NamespaceTable};
-use backplane_plugin::{EngineOptions, FolderWatch, PluginHost, PluginOptions};
+use backplane_plugin::{EngineOptions, FolderWatch, PluginHost, PluginOptions, SecurityOptions};
 use backplane_queue::isolation::{Plan, Stage};
 use backplane_session::{LoginThrottle, SessionLimits, Sessions, SubscriptionRegistry, ThrottleLimits};
 use backplane_types::{ByteString, DecodeLimits, MessageSecurityMode, ServerState};
@@ -413,6 +413,14 @@ async fn start_plugins(config: &Config, shared: &Arc<Shared>) -> Result<(PluginH
     let options = PluginOptions {
         engine,
         store: Some(config.state.join("plugin-stores")),
+        security: SecurityOptions {
+            trust: Some(config.state.join("plugins/trust")),
+            revocations: config.revocations.clone(),
+            require_signed: config.require_signed,
+            secrets: Some(config.state.join("plugins/secrets")),
+            data: Some(config.state.join("plugins/data")),
+            consents: Some(config.state.join("plugins/consents")),
+        },
         ..PluginOptions::default()
     };
     let clock = shared.clock;

@@ -52,7 +52,7 @@ pub(crate) fn admit(
     let package = match Package::read(bytes) {
         Ok(package) => package,
         Err(error) if security.require_signed || bytes.first_chunk::<8>() == Some(b"\0asm\x0d\0\x01\0") => {
-            return Err(one(error.to_string()));
+            return Err(one(format!("not a valid component: {error}")));
         }
         Err(_) => return Ok(nothing(name, file, security)),
     };
@@ -114,9 +114,7 @@ fn wrong_settings(name: &str, manifest: &Manifest, settings: &serde_json::Value)
 
 /// Reads who is trusted and what is revoked.
 fn trust(security: &SecurityOptions) -> Result<Trust, String> {
-    #[expect(clippy::field_reassign_with_default, reason = "its other fields are its own")]
-    let mut trust = Trust::default();
-    trust.require_signed = security.require_signed;
+    let mut trust = Trust::new(security.require_signed);
     if let Some(path) = &security.revocations {
         let text = read(path, MAX_REVOCATION_BYTES).map_err(|reason| format!("{}: {reason}", path.display()))?;
         trust.revocations = Revocations::parse(&text).map_err(|problems| format!("{}: {problems}", path.display()))?;

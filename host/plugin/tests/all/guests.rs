@@ -29,6 +29,7 @@ const GUESTS: &[&str] = &[
     "misbehaves",
     "panics-in-start",
     "panics-on-write",
+    "reaches-out",
     "sleeps",
     "spins",
     "spins-in-start",

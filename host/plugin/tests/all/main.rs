@@ -11,6 +11,7 @@ mod guests;
 mod merging;
 mod misdeeds;
 mod pace;
+mod permissions;
 mod store;
 mod supervision;
 mod support;

@@ -103,6 +103,10 @@ pub struct Config {
     pub users: Vec<UserEntry>,
     /// The folder with `.wasm` node managers; none: no plugins.
     pub plugins: Option<PathBuf>,
+    /// Whether plugins have to be signed by a publisher whose key lies in `plugins/trust` of the state folder.
+    pub require_signed: bool,
+    /// The list of plugins that must not run; none: nothing is revoked.
+    pub revocations: Option<PathBuf>,
     /// Bounds on everything.
     pub limits: ServerLimits,
     /// How the capacity that the limits give is divided.
@@ -139,6 +143,8 @@ impl Config {
             anonymous: false,
             users: Vec::new(),
             plugins: None,
+            require_signed: false,
+            revocations: None,
             limits: ServerLimits::default(),
             isolation: Options::default(),
             log_format: LogFormat::Text,
@@ -204,6 +210,8 @@ impl Config {
         config.read_users(&mut root);
         let mut plugins = root.section("plugins");
         config.plugins = plugins.text("folder").map(|name| folder.join(name));
+        config.require_signed = plugins.switch("require-signed", false);
+        config.revocations = plugins.text("revocations").map(|name| folder.join(name));
         plugins.finish();
         let mut limits = root.section("limits");
         config.limits = ServerLimits::read(&mut limits);
