@@ -160,6 +160,11 @@ pub(crate) fn prepare(engine: &PluginEngine, bytes: &[u8]) -> (Inspection, Optio
         found.problems.push(problem);
         return (found, None);
     }
+    // What the judges of a file cannot read is not taken, whatever a compiler makes of it.
+    if let Err(error) = backplane_manifest::Package::read(bytes) {
+        found.problems.push(format!("not a valid component: {error}"));
+        return (found, None);
+    }
     let component = match engine.compile(bytes) {
         Ok(component) => component,
         Err(reason) => {
