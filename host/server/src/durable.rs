@@ -19,8 +19,10 @@ const PARTIAL: &str = "durable-subscriptions.partial";
 /// What it begins with: a name and the version of the form.
 const MAGIC: &[u8; 5] = b"BPDS\x01";
 const CHECKSUM: usize = 32;
-/// Longest file that is read.
-const MAX_SIZE: u64 = 1 << 30;
+/// Bytes of all subscriptions in it.
+const MAX_CONTENT: usize = 1 << 30;
+/// Longest file that is read: with what stands around them.
+const MAX_SIZE: u64 = 1 << 31;
 
 /// What a run has left.
 #[derive(Debug, Default)]
@@ -61,13 +63,15 @@ pub(crate) fn take(state: &Path, now: DateTime) -> Left {
             return Left::default();
         }
     };
-    let left = decode(&bytes, now).unwrap_or_else(|reason| {
-        set_aside(&dir, &path, reason);
-        Left::default()
-    });
+    let left = match decode(&bytes, now) {
+        Ok(left) => left,
+        Err(reason) => {
+            set_aside(&dir, &path, reason);
+            return Left::default();
+        }
+    };
     match dir.remove_file(FILE) {
         Ok(()) => left,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => left,
         Err(error) => {
             // What cannot be removed would come back after a crash, older than what its clients have seen.
             tracing::error!(file = %path.display(), %error, "durable subscriptions not restored: their file cannot be removed");
@@ -77,11 +81,27 @@ pub(crate) fn take(state: &Path, now: DateTime) -> Left {
 }
 
 fn encode(kept: &[Kept], now: DateTime) -> Vec<u8> {
+    let mut size = 0;
+    let mut parts = Vec::with_capacity(kept.len());
+    for one in kept {
+        match one.to_bytes().filter(|bytes| size + bytes.len() <= MAX_CONTENT) {
+            Some(bytes) => {
+                size += bytes.len();
+                parts.push(bytes);
+            }
+            None => {
+                tracing::error!(
+                    subscription = one.id(),
+                    "durable subscription lost: all together are longer than {MAX_CONTENT} bytes"
+                );
+            }
+        }
+    }
     let mut bytes = MAGIC.to_vec();
     let mut e = Encoder::new(&mut bytes);
     e.put(&now);
-    e.length(kept.len());
-    kept.iter().for_each(|one| one.encode(&mut e));
+    e.length(parts.len());
+    parts.iter().for_each(|part| e.byte_string(Some(part)));
     let checksum = Sha256::digest(&bytes);
     bytes.extend_from_slice(&checksum);
     bytes
@@ -102,9 +122,15 @@ fn decode(bytes: &[u8], now: DateTime) -> Result<Left, &'static str> {
     let mut d = Decoder::new(rest, DecodeLimits::TRUSTED);
     let broken = "its content is not what its checksum is of";
     let stopped: DateTime = d.get().map_err(|_| broken)?;
-    let count = d.array_length(16).map_err(|_| broken)?.unwrap_or(0);
-    let kept = (0..count).map(|_| Kept::decode(&mut d));
-    let kept = kept.collect::<Result<_, _>>().map_err(|_| broken)?;
+    let count = d.array_length(4).map_err(|_| broken)?.unwrap_or(0);
+    let mut kept = Vec::new();
+    for _ in 0..count {
+        let part = d.byte_string().map_err(|_| broken)?.unwrap_or_default();
+        match Kept::from_bytes(part) {
+            Ok(one) => kept.push(one),
+            Err(status) => tracing::error!(%status, "a durable subscription is lost: this version cannot read it"),
+        }
+    }
     // A clock that was set back: no time has passed.
     let ticks = u64::try_from(now.ticks().saturating_sub(stopped.ticks())).unwrap_or(0);
     Ok(Left {

@@ -27,7 +27,7 @@ use crate::config::{Config, ServerLimits, isolation};
 use crate::endpoints::Endpoints;
 use crate::events::{Events, PluginEvents, watch_structure};
 use crate::listener::{self, Connections};
-use crate::shard::{self, Shards};
+use crate::shard::{self, Kept, Shards};
 use crate::shared::{Entropy, Shared, keep_sessions};
 use crate::users::Users;
 use crate::{durable, namespaces, pki, server_object};
@@ -87,6 +87,8 @@ pub struct Server {
     drain: Duration,
     /// Where everything is that outlasts a run.
     state: PathBuf,
+    /// Durable subscriptions that could not come back in this run.
+    kept_for_later: Vec<Kept>,
 }
 
 impl Server {
@@ -136,7 +138,7 @@ impl Server {
         let (plugins, watch) = start_plugins(&config, &shared).await?;
         // Plugins have brought their nodes by now, as far as they can.
         let left = durable::take(&config.state, clock.now().utc);
-        shared.shards.restore(left.kept, left.away).await;
+        let kept_for_later = shared.shards.restore(left.kept, left.away).await;
         shared.admission.classifiers().ask(&plugins);
         tasks.push(tokio::spawn(listener::spread_news(Arc::clone(&shared))));
         let drain = Duration::from_secs_f64(config.limits.drain_timeout / 1000.0);
@@ -153,6 +155,7 @@ impl Server {
             watch,
             drain,
             state: config.state,
+            kept_for_later,
         })
     }
 
@@ -195,7 +198,8 @@ impl Server {
         self.status.set_state(ServerState::SHUTDOWN);
         // What waits is answered before its connections are told to end.
         self.shared.admission.stop();
-        let kept = self.shared.shards.halt().await;
+        let mut kept = self.shared.shards.halt().await;
+        kept.extend(self.kept_for_later);
         durable::save(&self.state, &kept, self.shared.clock.now().utc);
         self.shared.stopping.send_replace(true);
         if let Err(error) = self.listener.await {

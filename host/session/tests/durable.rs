@@ -214,6 +214,21 @@ fn only_before_there_are_items_and_within_limits() {
         few.subscriptions.set_durable(second, 1),
         Err(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS)
     );
+    let limits = Limits {
+        durable: DurableLimits {
+            max_subscriptions: 1,
+            ..DurableLimits::default()
+        },
+        ..Limits::default()
+    };
+    let mut own = bench_in(limits, &SubscriptionRegistry::new(9, 9));
+    let [one, two] = [own.create(&PARAMETERS), own.create(&PARAMETERS)];
+    assert_eq!(own.subscriptions.set_durable(one, 1), Ok(1));
+    assert_eq!(own.subscriptions.set_durable(one, 2), Ok(2), "the same again");
+    assert_eq!(
+        own.subscriptions.set_durable(two, 1),
+        Err(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS)
+    );
     few.subscriptions.drop_subscription(first);
     assert_eq!(few.subscriptions.set_durable(second, 1), Ok(1));
 }
@@ -249,6 +264,37 @@ fn queues_are_long_as_far_as_there_is_room() {
     it.subscriptions.delete_monitored_items(durable, &ids[..1]).unwrap();
     let results = it.try_items(durable, &[1], &[long]);
     assert_eq!(results[0].revised_queue_size, 700);
+}
+
+#[test]
+fn what_has_no_room_any_more_is_cut_as_a_full_queue_is() {
+    let mut it = bench();
+    it.set(1, 0.0);
+    let id = it.create(&PARAMETERS);
+    it.subscriptions.set_durable(id, 1).unwrap();
+    it.item(id, 1, |parameters| parameters.queue_size = 300);
+    for value in 1..=150 {
+        it.set(1, f64::from(value));
+        it.run(100);
+    }
+    let [subscription] = saved(&it).try_into().unwrap();
+    let mut new = bench_in(Limits::default(), &SubscriptionRegistry::with_durable(9, 9, 9, 0));
+    let find = there(&it);
+    assert_eq!(
+        new.subscriptions.restore(new.now, subscription, Duration::ZERO, find),
+        Ok(Vec::new())
+    );
+    new.publish();
+    new.run(100);
+    let message = new.message();
+    assert_eq!(message.data.len(), 100, "as many as every item may have");
+    assert_eq!(message.numbers().first(), Some(&51.0));
+    assert!(
+        message.data[0]
+            .1
+            .status
+            .is_some_and(|status| status.0 & StatusCode::OVERFLOW_BITS != 0)
+    );
 }
 
 #[test]

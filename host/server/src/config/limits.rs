@@ -19,12 +19,16 @@ pub struct ServerLimits {
     pub abandoned_subscriptions: u32,
     /// Durable subscriptions of all owners.
     pub durable_subscriptions: u32,
+    /// Durable subscriptions of one session.
+    pub durable_subscriptions_per_session: u32,
     /// Longest lifetime of a durable subscription in hours; 0: there are none.
     pub durable_lifetime_hours: u32,
     /// Largest queue of an item of a durable subscription.
     pub durable_queue: u32,
     /// Places of all these queues beyond what other items may have.
     pub durable_values: u32,
+    /// The same for one subscription.
+    pub durable_values_per_subscription: u32,
     /// Monitored items of one subscription.
     pub monitored_items_per_subscription: u32,
     /// Publish requests that wait at one session.
@@ -93,9 +97,11 @@ impl Default for ServerLimits {
             subscriptions_per_session: 100,
             abandoned_subscriptions: 1_000,
             durable_subscriptions: 100,
+            durable_subscriptions_per_session: 10,
             durable_lifetime_hours: 10,
             durable_queue: 200_000,
             durable_values: 5_000_000,
+            durable_values_per_subscription: 1_000_000,
             monitored_items_per_subscription: 100_000,
             publish_requests_per_session: 20,
             monitored_item_queue: 1_000,
@@ -167,6 +173,18 @@ impl ServerLimits {
             &mut limits.durable_lifetime_hours,
             0,
             24 * 366,
+        );
+        number(
+            "durable-subscriptions-per-session",
+            &mut limits.durable_subscriptions_per_session,
+            0,
+            10_000,
+        );
+        number(
+            "durable-values-per-subscription",
+            &mut limits.durable_values_per_subscription,
+            0,
+            1_000_000_000,
         );
         number("durable-queue", &mut limits.durable_queue, 1, 10_000_000);
         number("durable-values", &mut limits.durable_values, 0, 1_000_000_000);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backplane_session::{SavedSubscription, Subscriptions};
-use backplane_types::{Decoder, Encoder, Now, StatusCode};
+use backplane_types::{DecodeLimits, Decoder, Encoder, Now, StatusCode};
 
 use super::asking::Asking;
 use super::owner::{Owner, Who};
@@ -22,15 +22,26 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn encode(&self, e: &mut Encoder<'_>) {
-        self.owner.encode(e);
+    /// As bytes; none when it is too large for any.
+    pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut e = Encoder::new(&mut bytes);
+        self.owner.encode(&mut e);
         e.byte_string(Some(&self.subscription.to_bytes()));
+        let failed = e.error().is_some();
+        (!failed).then_some(bytes)
+    }
+
+    /// Its SubscriptionId.
+    pub(crate) fn id(&self) -> u32 {
+        self.subscription.subscription_id
     }
 
     /// # Errors
     /// `BadDecodingError`.
-    pub(crate) fn decode(d: &mut Decoder<'_>) -> Result<Self, StatusCode> {
-        let owner = Owner::decode(d).map_err(|error| error.status())?;
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, StatusCode> {
+        let mut d = Decoder::new(bytes, DecodeLimits::TRUSTED);
+        let owner = Owner::decode(&mut d).map_err(|error| error.status())?;
         let bytes = d.byte_string().map_err(|error| error.status())?.unwrap_or_default();
         let subscription = SavedSubscription::from_bytes(bytes)?;
         Ok(Self { owner, subscription })
@@ -62,20 +73,26 @@ impl Shard {
         kept
     }
 
-    /// Puts a subscription back, for a session that there is not: it lives on until its lifetime ends or its owner takes it over.
-    pub(super) fn restore(&mut self, now: Now, session: u32, kept: Kept, away: Duration) {
-        let Kept { owner, subscription } = kept;
-        let id = subscription.subscription_id;
-        let left_out = |why: &str| tracing::warn!(subscription = id, "durable subscription not restored: {why}");
+    /// Puts a subscription back, for a session that there is not: it lives on until its lifetime ends or its owner takes it over. One whose user is unknown today, or for
+    /// which there is no place, is given back, to be kept for another start.
+    pub(super) fn restore(&mut self, now: Now, session: u32, kept: Kept, away: Duration) -> Option<Kept> {
+        let id = kept.id();
         let users = self.shared.users.load();
-        let Some(caller) = roles::absent(owner.identity(), owner.mode(), &users) else {
-            return left_out("its user is unknown");
-        };
-        let Some(place) = self.shared.shards.abandoned.take(&owner) else {
-            return left_out(
-                "too many are without a session (limits.abandoned-subscriptions, limits.subscriptions-per-session)",
+        let Some(caller) = roles::absent(kept.owner.identity(), kept.owner.mode(), &users) else {
+            tracing::warn!(
+                subscription = id,
+                "durable subscription kept for another start: its user is unknown"
             );
+            return Some(kept);
         };
+        let Some(place) = self.shared.shards.abandoned.take(&kept.owner) else {
+            tracing::warn!(
+                subscription = id,
+                "durable subscription kept for another start: too many are without a session (limits.abandoned-subscriptions, limits.subscriptions-per-session)"
+            );
+            return Some(kept);
+        };
+        let Kept { owner, subscription } = kept;
         let caller = Arc::new(caller);
         let snapshot = self.shared.space.snapshot();
         let mut subscriptions = Subscriptions::new(Arc::clone(&self.limits), Arc::clone(&self.registry))
@@ -85,8 +102,17 @@ impl Shard {
         let items = subscription.items.len();
         let find = |item: &backplane_session::SavedItem| resolve_again(&snapshot, &caller, &item.request, now);
         match subscriptions.restore(now, subscription, away, find) {
-            Err(StatusCode::BAD_TIMEOUT) => return left_out("its lifetime is over"),
-            Err(status) => return left_out(&status.to_string()),
+            Err(StatusCode::BAD_TIMEOUT) => {
+                tracing::warn!(
+                    subscription = id,
+                    "durable subscription not restored: its lifetime is over"
+                );
+                return None;
+            }
+            Err(status) => {
+                tracing::error!(subscription = id, "durable subscription not restored: {status}");
+                return None;
+            }
             Ok(lost) if lost.is_empty() => {}
             Ok(lost) => {
                 tracing::warn!(subscription = id, items = ?lost, "monitored items not restored: their filter is not possible any more, or there are too many items");
@@ -102,5 +128,6 @@ impl Shard {
         self.watch_meanings(now, session);
         self.count_event_items(session);
         self.settle(now, session);
+        None
     }
 }

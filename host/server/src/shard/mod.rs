@@ -133,7 +133,8 @@ enum Command {
         session: u32,
         kept: Box<Kept>,
         away: Duration,
-        done: oneshot::Sender<()>,
+        /// It, where it cannot come back now.
+        done: oneshot::Sender<Option<Kept>>,
     },
     /// A session wants one of another's subscriptions.
     Surrender {
@@ -303,8 +304,9 @@ impl Shards {
         kept
     }
 
-    /// Brings durable subscriptions back that were gone for `away`, before there are sessions.
-    pub(crate) async fn restore(&self, kept: Vec<Kept>, away: Duration) {
+    /// Brings durable subscriptions back that were gone for `away`, before there are sessions. Those that cannot come back now are the answer.
+    pub(crate) async fn restore(&self, kept: Vec<Kept>, away: Duration) -> Vec<Kept> {
+        let mut not_now = Vec::new();
         // Sessions are numbered from the other end.
         for (session, kept) in (0..=u32::MAX).rev().zip(kept) {
             let (done, restored) = oneshot::channel();
@@ -316,10 +318,10 @@ impl Shards {
                 done,
             };
             if self.tell(session, command).is_ok() {
-                // It is told of in the log.
-                let _ = restored.await;
+                not_now.extend(restored.await.ok().flatten());
             }
         }
+        not_now
     }
 
     /// A connection is over: its Publish requests are answered by nobody.
@@ -339,6 +341,8 @@ pub(crate) fn limits(server: &ServerLimits) -> Limits {
         durable: DurableLimits {
             max_lifetime_hours: server.durable_lifetime_hours,
             max_queue_size: server.durable_queue,
+            max_subscriptions: server.durable_subscriptions_per_session as usize,
+            max_values: server.durable_values_per_subscription,
         },
         max_publish_requests: server.publish_requests_per_session as usize,
         max_queue_size: server.monitored_item_queue,

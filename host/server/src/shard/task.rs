@@ -186,9 +186,8 @@ impl Shard {
                 away,
                 done,
             } => {
-                self.restore(now, session, *kept, away);
                 // The server waits for this before it takes connections.
-                let _ = done.send(());
+                let _ = done.send(self.restore(now, session, *kept, away));
             }
             Command::Surrender {
                 session,

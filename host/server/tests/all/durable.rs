@@ -272,6 +272,43 @@ async fn who_cannot_prove_to_be_the_owner_has_it_until_the_stop_only() {
     );
 }
 
+/// One for which there is no place at one start is there at the next.
+#[tokio::test]
+async fn what_cannot_come_back_is_kept_for_another_start() {
+    const NO_PLACE: &str = "[limits]\nabandoned-subscriptions = 0\n";
+    let config = |limits: &str, state: &str| {
+        format!(
+            "[server]\napplication-uri = \"urn:backplane:test\"\nlisten = \"127.0.0.1:0\"\nstate = \"{state}\"\n[security]\nallow-none = true\nauto-trust = true\n[users]\nanonymous = true\n[[users.user]]\nname = \"ann\"\npassword-hash = \"{}\"\nroles = [\"Operator\"]\n{limits}",
+            String::from_utf8(crate::support::run(&["user", "hash"], "secret").stdout)
+                .unwrap()
+                .trim()
+        )
+    };
+    let ann = user("ann", "secret");
+    let server = Server::configured(&config("", "state"));
+    let client = session(&server, &ann).await;
+    let id = subscription(&client).await;
+    assert_eq!(durable(&client, id, 1).await.0, StatusCode::GOOD);
+    let write = |limits: &'static str| {
+        let text = config(limits, "state");
+        move |folder: &std::path::Path| fs::write(folder.join("backplane.toml"), text).unwrap()
+    };
+    let mut server = server.stopped(write(NO_PLACE));
+    server
+        .log_until("said", |lines| {
+            lines.iter().any(|line| line.contains("kept for another start"))
+        })
+        .await;
+    let client = session(&server, &ann).await;
+    assert_eq!(
+        transfer(&client, id).await.status_code,
+        StatusCode::BAD_SUBSCRIPTION_ID_INVALID
+    );
+    let server = server.stopped(write(""));
+    let client = session(&server, &ann).await;
+    assert_eq!(transfer(&client, id).await.status_code, StatusCode::GOOD);
+}
+
 #[tokio::test]
 async fn a_damaged_file_stops_nothing() {
     let server = Server::demo();

@@ -121,15 +121,23 @@ impl<S> Subscriptions<S> {
     ///
     /// # Errors
     /// `BadNotSupported` where there are none, `BadSubscriptionIdInvalid`, `BadInvalidState` when it has items already,
-    /// `BadTooManySubscriptions` when there are as many durable ones as there may be.
+    /// `BadTooManySubscriptions` when the session, or the server, has as many durable ones as it may.
     pub fn set_durable(&mut self, subscription_id: u32, lifetime_in_hours: u32) -> Result<u32, StatusCode> {
         let (limits, registry) = (Arc::clone(&self.limits), Arc::clone(&self.registry));
+        let others = self
+            .list
+            .iter()
+            .filter(|it| it.durable.is_some() && it.id() != subscription_id)
+            .count();
         let subscription = self.find(subscription_id)?;
         if limits.durable.max_lifetime_hours == 0 {
             return Err(StatusCode::BAD_NOT_SUPPORTED);
         }
         if subscription.items.len() > 0 {
             return Err(StatusCode::BAD_INVALID_STATE);
+        }
+        if others >= limits.durable.max_subscriptions {
+            return Err(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS);
         }
         let hours = match lifetime_in_hours {
             // No wish: as long as it may be.
@@ -142,7 +150,7 @@ impl<S> Subscriptions<S> {
                 *durable = Some(Box::new(Durable {
                     hours,
                     origins: HashMap::new(),
-                    room: registry.take_durable()?,
+                    room: registry.take_durable(&limits.durable)?,
                 }));
             }
         }
@@ -189,7 +197,7 @@ impl<S> Subscriptions<S> {
             return Err(StatusCode::BAD_TIMEOUT);
         }
         let lease = self.registry.take_saved(saved.subscription_id, self.owner)?;
-        let room = self.registry.take_durable()?;
+        let room = self.registry.take_durable(&self.limits.durable)?;
         let parameters = SubscriptionParameters {
             publishing_interval: saved.publishing_interval,
             lifetime_count: saved.max_lifetime,
@@ -334,6 +342,8 @@ fn restore_item<S>(
         if let Some(feed) = item.events_mut() {
             feed.queue.restore(events);
         }
+        // There may be less room than there was.
+        item.resize(now)
     });
     if triggered {
         items.release(id);

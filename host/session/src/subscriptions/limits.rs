@@ -82,6 +82,10 @@ pub struct DurableLimits {
     pub max_lifetime_hours: u32,
     /// Longest queue of an item of a durable subscription; longer requests are revised.
     pub max_queue_size: u32,
+    /// Durable subscriptions of one session: `BadTooManySubscriptions`.
+    pub max_subscriptions: usize,
+    /// Places that the queues of one subscription's items may have beyond those of other items; longer requests are revised.
+    pub max_values: u32,
 }
 
 impl Default for DurableLimits {
@@ -89,6 +93,8 @@ impl Default for DurableLimits {
         Self {
             max_lifetime_hours: 10,
             max_queue_size: 200_000,
+            max_subscriptions: 10,
+            max_values: 1_000_000,
         }
     }
 }
@@ -434,13 +440,14 @@ impl SubscriptionRegistry {
     }
 
     /// The place of one durable subscription.
-    pub(crate) fn take_durable(self: &Arc<Self>) -> Result<DurableRoom, StatusCode> {
+    pub(crate) fn take_durable(self: &Arc<Self>, limits: &DurableLimits) -> Result<DurableRoom, StatusCode> {
         if !self.durable.take() {
             return Err(StatusCode::BAD_TOO_MANY_SUBSCRIPTIONS);
         }
         Ok(DurableRoom {
             registry: Arc::clone(self),
             values: 0,
+            most: limits.max_values,
         })
     }
 }
@@ -460,12 +467,14 @@ impl Limits {
 pub(crate) struct DurableRoom {
     registry: Arc<SubscriptionRegistry>,
     values: u32,
+    most: u32,
 }
 
 impl DurableRoom {
     /// Takes room for so many values, or for as many as there is room for.
     pub(crate) fn take(&mut self, wanted: u32) -> u32 {
-        let granted = self.registry.durable_values.take_up_to(wanted);
+        let own = self.most.saturating_sub(self.values);
+        let granted = self.registry.durable_values.take_up_to(wanted.min(own));
         self.values += granted;
         granted
     }
