@@ -549,3 +549,28 @@ fn an_item_that_rests_can_be_deleted_disabled_modified_and_bound_anew() {
         "enabled, it is sampled again"
     );
 }
+
+#[test]
+fn rights_that_are_lost_are_said_as_such_and_once() {
+    let mut it = bench();
+    it.set(1, 1.0);
+    let id = it.create(&PARAMETERS);
+    let item = it.items(id, &[1])[0];
+    it.publish_many(3);
+    it.run(100);
+    assert_eq!(it.all_numbers(), [1.0]);
+    for _ in 0..2 {
+        it.subscriptions.visit_sources(it.now, |_, _| SourceChange::Denied);
+    }
+    it.run(100);
+    let message = it.message();
+    assert_eq!(message.data.len(), 1);
+    assert_eq!(message.data[0].1.status, Some(StatusCode::BAD_USER_ACCESS_DENIED));
+    it.set(1, 2.0);
+    assert!(
+        it.subscriptions
+            .rebind(it.now, key(id, item), source(1), Some(DataValue::new(2.0)))
+    );
+    it.run(100);
+    assert_eq!(it.all_numbers(), [2.0]);
+}

@@ -208,9 +208,13 @@ pub(super) fn follow_structure(
                 }
             }
             Err(_) if source.rare.gone => SourceChange::Keep,
-            Err(_) => {
+            Err(status) => {
                 source.rare.gone = true;
-                SourceChange::Gone
+                if status == StatusCode::BAD_USER_ACCESS_DENIED {
+                    SourceChange::Denied
+                } else {
+                    SourceChange::Gone
+                }
             }
         }
     });

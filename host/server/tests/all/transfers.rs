@@ -336,7 +336,7 @@ async fn another_user_of_the_session_sees_no_more_than_it_may() {
     );
     client.activate_session(&Identity::Anonymous).await.unwrap();
     let second = publish(&client, &[]).await.unwrap();
-    assert_eq!(values(&second), [(RESTRICTED, StatusCode::BAD_NODE_ID_UNKNOWN)]);
+    assert_eq!(values(&second), [(RESTRICTED, DENIED)]);
     client.activate_session(&engineer).await.unwrap();
     let third = publish(&client, &[]).await.unwrap();
     assert_eq!(values(&third), [(RESTRICTED, StatusCode::GOOD)]);

@@ -167,6 +167,8 @@ pub(crate) struct Item<S> {
     pub(crate) pending: bool,
     /// The node is gone; nothing is sampled until it returns.
     pub(crate) gone: bool,
+    /// It is there, but the user may not read it.
+    pub(crate) denied: bool,
     /// A triggering item lets its queue be reported, although it only samples; until the queue is sent.
     pub(crate) triggered: bool,
     /// Info bits of the status that the next notification carries: SemanticsChanged, StructureChanged.
@@ -209,6 +211,7 @@ impl<S> Item<S> {
             binding: 0,
             pending: false,
             gone: false,
+            denied: false,
             triggered: false,
             news: 0,
             wants_first: false,

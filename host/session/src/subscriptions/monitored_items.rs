@@ -37,8 +37,10 @@ pub struct MonitoredItemInfo {
 pub enum SourceChange<S> {
     /// It stays as it is.
     Keep,
-    /// Its node is gone.
+    /// Its node is gone: `BadNodeIdUnknown` is reported once.
     Gone,
+    /// The session's user may not read it any more: `BadUserAccessDenied` is reported once.
+    Denied,
     /// Its node has this source now. A value equal to the one reported last is not reported again.
     Rebound {
         /// The new source.
@@ -226,7 +228,7 @@ impl<S> Subscriptions<S> {
         let found = self.slot(key);
         let known = found.is_some();
         if let Some((subscription, slot)) = found {
-            subscription.items.node_gone(slot);
+            subscription.items.source_lost(slot, false);
         }
         known
     }
@@ -274,7 +276,8 @@ impl<S> Subscriptions<S> {
                 };
                 match decide(key, &mut item.source) {
                     SourceChange::Keep => {}
-                    SourceChange::Gone => subscription.items.node_gone(slot),
+                    SourceChange::Gone => subscription.items.source_lost(slot, false),
+                    SourceChange::Denied => subscription.items.source_lost(slot, true),
                     SourceChange::Rebound { source, value } => {
                         subscription.items.rebind(slot, source, value, now);
                     }

@@ -431,14 +431,15 @@ impl<S> ItemTable<S> {
         }
     }
 
-    /// The node of an item is gone: reports it once and stops sampling.
-    pub(crate) fn node_gone(&mut self, slot: u32) {
+    /// The node of an item is gone, or its user may not read it any more: reports that once and stops sampling.
+    pub(crate) fn source_lost(&mut self, slot: u32, denied: bool) {
         let Some(item) = self.item(slot) else {
             return;
         };
         if item.gone {
             return;
         }
+        item.denied = denied;
         let was_sampled = item.is_sampled();
         item.gone = true;
         item.binding = item.binding.wrapping_add(1);
@@ -468,10 +469,14 @@ impl<S> ItemTable<S> {
             self.links.note(id);
         }
         self.recount(slot, |item| {
+            let status = if item.denied {
+                StatusCode::BAD_USER_ACCESS_DENIED
+            } else {
+                StatusCode::BAD_NODE_ID_UNKNOWN
+            };
             // An event item has no value to say it with: no more events come.
             if item.events().is_none() {
-                item.queue
-                    .push_marker(DataValue::from_status(StatusCode::BAD_NODE_ID_UNKNOWN));
+                item.queue.push_marker(DataValue::from_status(status));
             }
         });
     }
